@@ -1,0 +1,81 @@
+"""What tests of every floor share: the real broker, and an environment that stays local."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import count
+
+import pytest
+
+os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+os.environ.setdefault("TZ", "UTC")
+
+from kafka_broker import (
+    BrokerError,
+    ContainerBroker,
+    ExternalBroker,
+    JavaMissingError,
+    KafkaBroker,
+    MakeTopic,
+    create_topic,
+    shared_broker,
+)
+
+
+def give_up(error: BrokerError) -> None:
+    """Fail with the reason; skip only where Java is missing and nobody insists on a broker."""
+    insist = os.environ.get("CI") or os.environ.get("STREAMLAKE_REQUIRE_KAFKA")
+    if isinstance(error, JavaMissingError) and not insist:
+        pytest.skip(f"no Kafka broker: {error}")
+    pytest.fail(f"no Kafka broker: {error}", pytrace=False)
+
+
+@pytest.fixture(scope="session")
+def kafka() -> Iterator[KafkaBroker | ContainerBroker | ExternalBroker]:
+    """The broker that the tests share (one per test process), each on topics of its own."""
+    try:
+        broker = shared_broker()
+    except BrokerError as error:
+        give_up(error)
+        raise
+    yield broker
+    broker.stop()
+
+
+@pytest.fixture
+def own_kafka() -> Iterator[KafkaBroker]:
+    """A broker of the test's own, to be killed, restarted or paused."""
+    broker = KafkaBroker()
+    try:
+        broker.start()
+    except BrokerError as error:
+        give_up(error)
+        raise
+    yield broker
+    broker.stop()
+
+
+@pytest.fixture(scope="session")
+def topic_names() -> Iterator[str]:
+    """Topic names that no other test run has used on this broker."""
+    run = os.urandom(4).hex()
+    return (f"topic-{run}-{number}" for number in count())
+
+
+@pytest.fixture
+def make_topic(kafka: KafkaBroker, topic_names: Iterator[str]) -> MakeTopic:
+    """Create a fresh topic on the shared broker: ``make_topic(partitions=1, **config) -> name``."""
+
+    def make(partitions: int = 1, **config: str) -> str:
+        name = next(topic_names)
+        create_topic(kafka.bootstrap_servers, name, partitions=partitions, **config)
+        return name
+
+    return make
+
+
+@pytest.fixture
+def topic(make_topic: MakeTopic) -> str:
+    """A fresh topic of one partition."""
+    return make_topic()
