@@ -1,1 +1,39 @@
-"""Placeholder."""
+"""The transaction log: segments, replay, snapshots, checkpoints and commits (floor 2).
+
+Imports protocol and storage; knows commit files and checkpoints, and nothing of what is inside data files.
+"""
+
+from streamlake.log.commit import Commit, read_commit
+from streamlake.log.limits import DEFAULT_LIMITS, Limits
+from streamlake.log.log import Head, Log
+from streamlake.log.markers import (
+    Expectation,
+    MarkerClaim,
+    already_committed,
+    staged_markers,
+)
+from streamlake.log.segment import LogSegment, find_segment, list_log
+from streamlake.log.snapshot import Snapshot
+from streamlake.log.tail import LogTail, commit_range
+from streamlake.log.transaction import CommitResult, Transaction
+
+__all__ = [
+    "DEFAULT_LIMITS",
+    "Commit",
+    "CommitResult",
+    "Expectation",
+    "Head",
+    "Limits",
+    "Log",
+    "LogSegment",
+    "LogTail",
+    "MarkerClaim",
+    "Snapshot",
+    "Transaction",
+    "already_committed",
+    "commit_range",
+    "find_segment",
+    "list_log",
+    "read_commit",
+    "staged_markers",
+]

@@ -1,1 +1,21 @@
-"""Placeholder."""
+"""What can be done to a table, one file per operation (floor 4). Functions over a Log."""
+
+from streamlake.operations.append import append, commit_staged, stager
+from streamlake.operations.create import create
+from streamlake.operations.history import CommitRecord, find_marker, history
+from streamlake.operations.optimize import OptimizeResult, optimize
+from streamlake.operations.read import projected, read_rows
+
+__all__ = [
+    "CommitRecord",
+    "OptimizeResult",
+    "append",
+    "commit_staged",
+    "create",
+    "find_marker",
+    "history",
+    "optimize",
+    "projected",
+    "read_rows",
+    "stager",
+]

@@ -1,0 +1,150 @@
+"""The commit loop: put if absent, resolve what is unknown, rebase what was lost."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from streamlake.clock import Clock
+from streamlake.errors import (
+    CommitUnknownError,
+    LimitExceededError,
+    LogTruncatedError,
+    ObjectNotFoundError,
+    StorageError,
+    WriteRefusedError,
+)
+from streamlake.log.commit import Commit, read_commit
+from streamlake.log.limits import Limits
+from streamlake.log.segment import list_log
+from streamlake.protocol import CommitName, commit_path, parse_log_name
+from streamlake.storage import ObjectStore
+
+logger = logging.getLogger(__name__)
+
+
+class Outcome(Enum):
+    """What a put at one version came to, once it is known."""
+
+    COMMITTED = "committed"
+    LOST = "lost"
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One commit on its way through versions; it knows its token and its time."""
+
+    store: ObjectStore
+    clock: Clock
+    limits: Limits
+    token: str
+    started_s: float
+    tries: int = 0
+
+    def put(self, version: int, data: bytes) -> Outcome:
+        """Put the commit at ``version`` until it is known who has it: one request when all goes well.
+
+        Any answer but success is unknown, not failed: the object is read back, and the same bytes are put again
+        at the same version while nothing is there.
+
+        Raises:
+            WriteRefusedError: The store refused before anything could have landed; certainly not committed.
+            CommitUnknownError: Tries or time ran out.
+            CorruptTableError: The version is taken by a file that can't be decoded.
+        """
+        path = commit_path(version)
+        last: Exception | None = None
+        for turn in range(self.limits.puts_per_version):
+            try:
+                self.store.put_if_absent(path, data)
+            except WriteRefusedError as error:
+                if turn == 0:
+                    raise
+                last = error
+            except (StorageError, OSError) as error:
+                last = error
+            else:
+                return Outcome.COMMITTED
+            owner = self._read_back(version)
+            if owner is not None:
+                return Outcome.COMMITTED if owner.commit_info.token == self.token else Outcome.LOST
+            logger.info("commit %d: outcome unknown (%s), trying again", version, last)
+            if self._out_of_time():
+                break
+            self.pause(turn)
+        raise CommitUnknownError(
+            "The outcome of the commit is not known: it may have landed, or may still land.",
+            token=self.token,
+            version=version,
+            where=f"{self.store.url}/{path}",
+            found=f"no answer to go by; last: {last}",
+            remedy="Append again with the same marker: it answers already_committed if this "
+            "commit landed. Its data files are kept.",
+        ) from last
+
+    def _read_back(self, version: int) -> Commit | None:
+        """Who has the version, or None where nobody has it or nobody can tell."""
+        try:
+            return read_commit(self.store, version, limits=self.limits)
+        except ObjectNotFoundError:
+            return None
+        except (StorageError, OSError) as error:
+            logger.info("commit %d: can't be read back (%s)", version, error)
+            return None
+
+    def winners(self, first: int) -> Iterator[Commit]:
+        """Every commit from ``first`` on, in order: probed one by one, then listed once where there are many.
+
+        Raises:
+            LogTruncatedError: One was cleaned up, or is missing; it is never skipped.
+        """
+        version = first
+        for _ in range(self.limits.probe_versions):
+            try:
+                commit = read_commit(self.store, version, limits=self.limits)
+            except ObjectNotFoundError:
+                return
+            yield commit
+            version += 1
+        names = (parse_log_name(meta.path) for meta in list_log(self.store, version))
+        listed = [name.version for name in names if isinstance(name, CommitName)]
+        for later in range(version, max(listed, default=version - 1) + 1):
+            try:
+                commit = read_commit(self.store, later, limits=self.limits)
+            except ObjectNotFoundError as error:
+                raise LogTruncatedError(
+                    f"Commit {later} vanished while the log was read.",
+                    where=self.store.url,
+                    found=f"the newest version is {max(listed)}",
+                    remedy="Log clean-up has passed this version: open the table again.",
+                ) from error
+            yield commit
+
+    def next_version(self) -> None:
+        """Count a lost version, and pause with jitter before the next.
+
+        Raises:
+            LimitExceededError: Too many were lost; nothing was committed.
+        """
+        self.tries += 1
+        if self.tries >= self.limits.commit_versions or self._out_of_time():
+            raise LimitExceededError(
+                "The commit lost every race and gave up; nothing was committed.",
+                where=self.store.url,
+                found=f"{self.tries} versions lost in "
+                f"{self.clock.monotonic() - self.started_s:.1f} s",
+                remedy="Too many writers: commit less often with more rows each, or raise "
+                "Limits.commit_versions and Limits.commit_deadline_s.",
+            )
+        if self.tries > 1:
+            self.pause(self.tries)
+
+    def pause(self, turn: int) -> None:
+        """Wait with jitter, longer at each turn."""
+        longest = self.limits.backoff_first_s * 2.0 ** min(turn, 20)
+        self.clock.sleep(min(longest, self.limits.backoff_max_s) * self.clock.jitter())
+
+    def _out_of_time(self) -> bool:
+        return self.clock.monotonic() - self.started_s > self.limits.commit_deadline_s

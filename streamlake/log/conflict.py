@@ -1,0 +1,93 @@
+"""Whether a staged transaction still holds after a commit that won the race."""
+
+from __future__ import annotations
+
+from streamlake.errors import (
+    ConcurrentDeleteDeleteError,
+    MetadataChangedError,
+    ProtocolChangedError,
+    UnsupportedFeatureError,
+)
+from streamlake.log.commit import Commit
+from streamlake.log.transaction import Transaction
+from streamlake.protocol import (
+    Metadata,
+    Protocol,
+    check_writable,
+    schema_difference,
+    schema_from_json,
+)
+
+
+def check_conflict(
+    staged: Transaction, winner: Commit, *, protocol: Protocol, metadata: Metadata, where: str
+) -> None:
+    """Test a staged transaction against one commit that was made since it was staged.
+
+    ``protocol`` and ``metadata`` are the table's with the winner applied. Appends never conflict with appends; a
+    rewrite conflicts with the removal of its inputs; a change of metadata or protocol is checked against what is
+    staged, and passes where it still fits.
+
+    Raises:
+        ProtocolChangedError: The new protocol forbids the transaction.
+        MetadataChangedError: The staged files do not fit the new schema or partitioning.
+        ConcurrentDeleteDeleteError: A file that is to be removed was removed.
+    """
+    told = f"commit {winner.version} of {where}"
+    if winner.protocol is not None:
+        _check_protocol(staged, protocol, metadata, told)
+    if winner.metadata is not None:
+        _check_metadata(staged, metadata, told)
+    lost = [remove.path for remove in winner.removes if remove.key in staged.removed_keys]
+    if lost:
+        raise ConcurrentDeleteDeleteError(
+            "A concurrent commit removed files that this one rewrites or removes.",
+            where=told,
+            found=f"{len(lost)} files, the first {lost[0]}",
+            remedy="Run the operation again: it will see the table as it is now.",
+        )
+
+
+def _check_protocol(
+    staged: Transaction, protocol: Protocol, metadata: Metadata, where: str
+) -> None:
+    remedy = "Open the table again and repeat the operation."
+    if staged.protocol is not None or staged.metadata is not None:
+        raise ProtocolChangedError(
+            "A concurrent commit changed the protocol, as this one does.",
+            where=where,
+            remedy=remedy,
+        )
+    try:
+        check_writable(protocol, metadata, where=where)
+    except UnsupportedFeatureError as error:
+        raise ProtocolChangedError(
+            "A concurrent commit changed the protocol to one that can't be written.",
+            where=where,
+            found=error.found or error.what,
+            remedy=error.remedy or remedy,
+        ) from error
+
+
+def _check_metadata(staged: Transaction, metadata: Metadata, where: str) -> None:
+    """A blind append passes where its files still fit: the same columns, or further nullable ones."""
+    misfits: list[str] = []
+    if staged.staged_schema is None or not staged.is_blind_append:
+        misfits = ["the operation read the table under the old metadata"]
+    elif metadata.partition_columns != staged.staged_partitions:
+        misfits = [
+            f"partitioned by {list(metadata.partition_columns)}, "
+            f"staged by {list(staged.staged_partitions)}"
+        ]
+    else:
+        schema = schema_from_json(metadata.schema_string)
+        known = set(staged.staged_schema.names)
+        kept = [field for field in schema if field.name in known or not field.nullable]
+        misfits = schema_difference(type(schema)(kept), staged.staged_schema)
+    if misfits:
+        raise MetadataChangedError(
+            "A concurrent commit changed the table's metadata, and the staged files do not fit it.",
+            where=where,
+            found="; ".join(misfits),
+            remedy="Append again: the data will be checked against the new schema.",
+        )

@@ -1,0 +1,36 @@
+"""The bounds of everything that reads or writes the log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Named bounds; passing one is a LimitExceededError or the error that the field names."""
+
+    commit_bytes: int = 256 * 2**20
+    """The largest commit file that is decoded or written."""
+    commit_actions: int = 2_000_000
+    """The most actions in one commit."""
+    commit_versions: int = 200
+    """How many versions one commit tries, each after losing the one before, before it gives up."""
+    commit_deadline_s: float = 120.0
+    """How long one commit may take in all, from its first put; CommitUnknownError after it."""
+    puts_per_version: int = 10
+    """How often the same bytes are put at one version while its outcome is unknown."""
+    backoff_first_s: float = 0.01
+    """The longest first pause between tries; each further one may be twice as long."""
+    backoff_max_s: float = 2.0
+    """The longest pause between tries."""
+    probe_versions: int = 4
+    """How many winners in a row are probed one by one before the log is listed instead."""
+    gap_wait_s: float = 2.0
+    """How long a version that a listing leaves out is waited for before it counts as missing."""
+    gap_probes: int = 8
+    """How often it is looked for within that time."""
+    idle_polls_per_listing: int = 64
+    """Of that many idle polls of a tail one is a listing, which notices a truncated log."""
+
+
+DEFAULT_LIMITS = Limits()

@@ -1,0 +1,369 @@
+"""The log of one table: what is known of its newest version, and how the next is made."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from streamlake.clock import SYSTEM_CLOCK, Clock
+from streamlake.errors import (
+    CommitUnknownError,
+    LogTruncatedError,
+    StreamlakeError,
+    TableError,
+    TableExistsError,
+    TableNotFoundError,
+)
+from streamlake.log.checkpoint import checkpoint_interval, write_checkpoint
+from streamlake.log.commit import Commit, read_commit
+from streamlake.log.committer import Attempt, Outcome
+from streamlake.log.conflict import check_conflict
+from streamlake.log.limits import DEFAULT_LIMITS, Limits
+from streamlake.log.markers import already_committed, check_winner
+from streamlake.log.replay import Replay
+from streamlake.log.segment import find_segment, hinted_version, list_log
+from streamlake.log.snapshot import Snapshot, replay_segment, snapshot_of
+from streamlake.log.transaction import CommitResult, Transaction
+from streamlake.protocol import (
+    CommitName,
+    Metadata,
+    Protocol,
+    SetTransaction,
+    check_readable,
+    check_writable,
+    encode_actions,
+    log_retention_ms,
+    parse_log_name,
+)
+from streamlake.protocol import (
+    checkpoint_interval as configured_interval,
+)
+from streamlake.storage import ObjectStore, prove_put_if_absent
+
+logger = logging.getLogger(__name__)
+
+STALE_PART_OF_RETENTION = 10
+"""A head or an attempt older than this part of the log retention is checked against the newest checkpoint."""
+
+_proven: set[str] = set()
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What a writer must know of the newest version that it has seen."""
+
+    version: int
+    protocol: Protocol
+    metadata: Metadata
+    markers: Mapping[str, SetTransaction]
+    """Not to be changed; a later head may share it."""
+    file_count: int
+    checkpoint_version: int
+    """The newest checkpoint that it knows of; -1 where it knows of none."""
+
+
+class Log:
+    """The log of one table, with the head that this handle has seen last.
+
+    Safe to use from several threads; starts none. Its reads are monotonic: the head never goes back, and a commit of
+    this handle is in every later read of it.
+    """
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        *,
+        clock: Clock = SYSTEM_CLOCK,
+        single_writer: bool = False,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> None:
+        self.store = store
+        self.clock = clock
+        self.limits = limits
+        self.single_writer = single_writer
+        self._lock = threading.RLock()
+        self._head: Head | None = None
+        self._replay: Replay | None = None
+        self._seen_ms = 0
+        self._seen_s = 0.0
+
+    @property
+    def url(self) -> str:
+        """The table's location, without secrets."""
+        return self.store.url
+
+    @property
+    def head(self) -> Head:
+        """The newest version that this handle has seen; reads the log the first time only."""
+        head = self._head
+        return head if head is not None else self.refresh()
+
+    def refresh(self) -> Head:
+        """Read what was committed since the head: one request when there is nothing.
+
+        Raises:
+            TableNotFoundError: There is no table.
+            UnsupportedFeatureError: It needs what is not supported.
+            CorruptTableError: The log can't be read.
+        """
+        with self._lock:
+            head = self._head
+            if head is None:
+                return self._load()
+            try:
+                for commit in self._attempt("").winners(head.version + 1):
+                    head = self._advanced(head, commit)
+            except LogTruncatedError:
+                return self._load()
+            if head.version == self.head.version and self._is_stale():
+                return self._load()
+            return self._see(head)
+
+    def snapshot(self, version: int | None = None) -> Snapshot:
+        """The table at ``version``, or at its newest.
+
+        Raises:
+            VersionNotFoundError: The version is past the newest.
+            LogTruncatedError: It has been cleaned up.
+        """
+        if version is not None and (self._head is None or version != self._head.version):
+            replay = replay_segment(
+                self.store, find_segment(self.store, version), limits=self.limits
+            )
+            return self._readable(replay)
+        with self._lock:
+            head = self.head if version is not None else self.refresh()
+            return self._readable(self._state_at(head.version))
+
+    def commit(self, transaction: Transaction) -> CommitResult:
+        """Commit, or learn that it was committed before. One request when nobody is in the way.
+
+        Delivery: when it returns, the commit is durable and in the log exactly once.
+
+        Raises:
+            FencedError: An expected marker was moved by another owner.
+            PartlyCommittedError: Of several markers some are committed and some are not.
+            CommitConflictError: A concurrent commit rules this one out.
+            CommitUnknownError: The outcome could not be learnt in time.
+            WriteRefusedError: The store refused before anything was visible.
+            UnsupportedFeatureError: The table needs a writer feature that is not supported.
+        """
+        with self._lock:
+            self._prove_store()
+            if self._is_stale():
+                self.refresh()
+            if self._is_repeat(transaction):
+                return CommitResult(version=self.head.version, already_committed=True)
+            check_writable(self.head.protocol, self.head.metadata, where=self.url)
+            result = self._commit_at_head(transaction)
+        self._checkpoint_if_due()
+        return result
+
+    def create(self, transaction: Transaction) -> CommitResult:
+        """Make version 0, which ``transaction`` describes by protocol and metadata.
+
+        Raises:
+            TableExistsError: There is a table already, or another writer made it first.
+        """
+        with self._lock:
+            self._check_absent()
+            self._prove_store()
+            attempt = self._attempt(self.clock.new_id())
+            actions = transaction.actions(token=attempt.token, now_ms=self.clock.now_ms())
+            if attempt.put(0, encode_actions(actions)) is Outcome.LOST:
+                raise self._exists()
+            self._load()
+            return CommitResult(version=0, token=attempt.token)
+
+    def checkpoint(self) -> int:
+        """Write a checkpoint of the newest version; returns that version."""
+        with self._lock:
+            head = self.refresh()
+            write_checkpoint(self.store, self._state_at(head.version), now_ms=self.clock.now_ms())
+            self._head = replace(head, checkpoint_version=head.version)
+            return head.version
+
+    def _load(self) -> Head:
+        segment = find_segment(self.store)
+        replay = replay_segment(self.store, segment, limits=self.limits)
+        protocol, metadata = replay.checked()
+        check_readable(protocol, where=self.url)
+        self._replay = replay
+        return self._see(
+            Head(
+                version=replay.version,
+                protocol=protocol,
+                metadata=metadata,
+                markers=dict(replay.markers),
+                file_count=len(replay.files),
+                checkpoint_version=max(segment.checkpoint_versions, default=-1),
+            )
+        )
+
+    def _see(self, head: Head) -> Head:
+        self._head = head
+        self._seen_ms = self.clock.now_ms()
+        self._seen_s = self.clock.monotonic()
+        return head
+
+    def _advanced(self, head: Head, commit: Commit) -> Head:
+        """The head after one more commit."""
+        if commit.protocol is not None:
+            check_readable(commit.protocol, where=self.url)
+        return Head(
+            version=commit.version,
+            protocol=commit.protocol or head.protocol,
+            metadata=commit.metadata or head.metadata,
+            markers={**head.markers, **commit.markers} if commit.markers else head.markers,
+            file_count=max(0, head.file_count + len(commit.adds) - len(commit.removes)),
+            checkpoint_version=head.checkpoint_version,
+        )
+
+    def _state_at(self, version: int) -> Replay:
+        """The full state at ``version``, brought up from the one held, or read anew."""
+        held = self._replay
+        if held is None or held.version > version:
+            held = replay_segment(self.store, find_segment(self.store, version), limits=self.limits)
+        for missing in range(held.version + 1, version + 1):
+            held.apply(read_commit(self.store, missing, limits=self.limits))
+        self._replay = held
+        return held
+
+    def _readable(self, replay: Replay) -> Snapshot:
+        snapshot = snapshot_of(replay)
+        check_readable(snapshot.protocol, where=self.url)
+        return snapshot
+
+    def _commit_at_head(self, transaction: Transaction) -> CommitResult:
+        attempt = self._attempt(self.clock.new_id())
+        while True:
+            version = self.head.version + 1
+            now_ms = self.clock.now_ms()
+            commit = Commit(version, tuple(transaction.actions(token=attempt.token, now_ms=now_ms)))
+            if attempt.put(version, encode_actions(commit.actions)) is Outcome.COMMITTED:
+                self._check_not_cleaned_up(commit, attempt.token)
+                self._see(self._advanced(self.head, commit))
+                return self._committed(transaction, attempt.token, version)
+            landed = self._rebase(transaction, attempt)
+            if landed is not None:
+                return landed
+            attempt.next_version()
+
+    def _rebase(self, transaction: Transaction, attempt: Attempt) -> CommitResult | None:
+        """Bring the head up over every winner, testing the transaction against each.
+
+        Returns a result where one of them shows that the transaction is committed.
+        """
+        for winner in attempt.winners(self.head.version + 1):
+            if winner.commit_info.token == attempt.token:
+                self._see(self._advanced(self.head, winner))
+                return self._committed(transaction, attempt.token, winner.version)
+            self._see(self._advanced(self.head, winner))
+            if self._is_repeat(transaction):
+                return CommitResult(version=winner.version, already_committed=True)
+            check_winner(transaction.markers, transaction.expect, winner.markers, where=self.url)
+            check_conflict(
+                transaction,
+                winner,
+                protocol=self.head.protocol,
+                metadata=self.head.metadata,
+                where=self.url,
+            )
+        return None
+
+    def _is_repeat(self, transaction: Transaction) -> bool:
+        return already_committed(
+            transaction.markers, transaction.expect, self.head.markers, where=self.url
+        )
+
+    def _committed(self, transaction: Transaction, token: str, version: int) -> CommitResult:
+        markers = {marker.app_id: marker for marker in transaction.markers}
+        return CommitResult(version=version, token=token, markers=markers)
+
+    def _attempt(self, token: str) -> Attempt:
+        return Attempt(self.store, self.clock, self.limits, token, self.clock.monotonic())
+
+    def _prove_store(self) -> None:
+        if self.single_writer or self.url in _proven:
+            return
+        prove_put_if_absent(self.store, self.clock)
+        _proven.add(self.url)
+
+    def _is_stale(self) -> bool:
+        """Whether log clean-up may have passed the head since it was seen.
+
+        By the wall clock, also where that went back, and by the monotonic one: either may stand still.
+        """
+        if self._head is None:
+            return False
+        elapsed_ms = self.clock.now_ms() - self._seen_ms
+        elapsed_s = self.clock.monotonic() - self._seen_s
+        allowed_ms = log_retention_ms(self._head.metadata.configuration) / STALE_PART_OF_RETENTION
+        return elapsed_ms < -allowed_ms or max(elapsed_ms, elapsed_s * 1000) > allowed_ms
+
+    def _check_not_cleaned_up(self, commit: Commit, token: str) -> None:
+        """A put succeeds also at a version that log clean-up has removed, where nobody reads it.
+
+        Raises:
+            CommitUnknownError: The version lies below a checkpoint that does not know the commit.
+        """
+        if not self._is_stale():
+            return
+        segment = find_segment(self.store)
+        if commit.version > max(segment.checkpoint_versions, default=-1):
+            return
+        state = replay_segment(self.store, segment, limits=self.limits)
+        marked = any(state.markers.get(app) == m for app, m in commit.markers.items())
+        if marked or any(add.key in state.files for add in commit.adds):
+            return
+        raise CommitUnknownError(
+            "The commit took so long that the log may have been cleaned up past its version.",
+            token=token,
+            version=commit.version,
+            where=self.url,
+            found=f"the newest version is {segment.version}, and it does not hold this commit",
+            remedy="Open the table again and append again with the same marker.",
+        )
+
+    def _check_absent(self) -> None:
+        try:
+            find_segment(self.store)
+        except TableNotFoundError:
+            return
+        except TableError as error:
+            raise self._exists() from error
+        raise self._exists()
+
+    def _exists(self) -> TableExistsError:
+        return TableExistsError(
+            "There is a table here already.",
+            where=self.url,
+            remedy="Open it with streamlake.Table.open(url), or choose another location.",
+        )
+
+    def _checkpoint_if_due(self) -> None:
+        """Write a checkpoint if the interval was crossed. The commit is durable; a failure here is only logged."""
+        head = self.head
+        configured = configured_interval(head.metadata.configuration)
+        interval = checkpoint_interval(configured, head.file_count)
+        if head.version - max(head.checkpoint_version, 0) < interval:
+            return
+        with self._lock:
+            try:
+                known = max(head.checkpoint_version, hinted_version(self.store))
+                if head.version - known >= interval:
+                    state = self._state_at(head.version)
+                    write_checkpoint(self.store, state, now_ms=self.clock.now_ms())
+                    known = head.version
+                self._head = replace(self.head, checkpoint_version=known)
+            except (StreamlakeError, OSError):
+                logger.warning("no checkpoint of %s at %d", self.url, head.version, exc_info=True)
+
+    def commit_times(self) -> Iterable[tuple[int, int]]:
+        """Each commit's version and the store's time of it in milliseconds, ascending: one listing."""
+        for meta in list_log(self.store):
+            name = parse_log_name(meta.path)
+            if isinstance(name, CommitName):
+                yield name.version, meta.modified_ms

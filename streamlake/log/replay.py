@@ -1,0 +1,91 @@
+"""Action reconciliation: what a table holds once commits have been applied in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from streamlake.errors import CorruptTableError
+from streamlake.log.commit import Commit
+from streamlake.protocol import (
+    Action,
+    AddFile,
+    DomainMetadata,
+    FileKey,
+    Metadata,
+    Protocol,
+    RemoveFile,
+    SetTransaction,
+    resolve_path,
+)
+
+
+class Replay:
+    """The state of a table, mutable, while actions are applied (PROTOCOL.md, "Action Reconciliation").
+
+    The latest protocol, metadata, marker by app_id and domain win; an add or a remove replaces what was known of the
+    same logical file.
+    """
+
+    def __init__(self, root_url: str) -> None:
+        self.version = -1
+        self.protocol: Protocol | None = None
+        self.metadata: Metadata | None = None
+        self.markers: dict[str, SetTransaction] = {}
+        self.domains: dict[str, DomainMetadata] = {}
+        self.files: dict[FileKey, AddFile] = {}
+        self.tombstones: dict[FileKey, RemoveFile] = {}
+        self._root_url = root_url
+
+    def apply(self, commit: Commit) -> None:
+        """Apply the next commit."""
+        self.apply_actions(commit.actions)
+        self.version = commit.version
+
+    def apply_actions(self, actions: Iterable[Action]) -> None:
+        """Apply actions of one commit or checkpoint: removes first, for a commit may re-add a path."""
+        adds: list[AddFile] = []
+        for action in actions:
+            match action:
+                case AddFile():
+                    adds.append(action)
+                case RemoveFile():
+                    key = self._canonical(action.key)
+                    self.files.pop(key, None)
+                    self.tombstones[key] = action
+                case SetTransaction():
+                    self.markers[action.app_id] = action
+                case Metadata():
+                    self.metadata = action
+                case Protocol():
+                    self.protocol = action
+                case DomainMetadata():
+                    self.domains[action.domain] = action
+                case _:
+                    pass
+        for add in adds:
+            key = self._canonical(add.key)
+            self.tombstones.pop(key, None)
+            self.files[key] = add
+
+    def checked(self) -> tuple[Protocol, Metadata]:
+        """The protocol and metadata, which every table has.
+
+        Raises:
+            CorruptTableError: The log holds none.
+        """
+        if self.protocol is None or self.metadata is None:
+            missing = "protocol" if self.protocol is None else "metaData"
+            raise CorruptTableError(
+                f"The log has no {missing} action.",
+                where=self._root_url,
+                found=f"version {self.version} without one",
+                remedy="The log is damaged or was written by a faulty writer; restore its files.",
+            )
+        return self.protocol, self.metadata
+
+    def _canonical(self, key: FileKey) -> FileKey:
+        """The same logical file may be spelt in several ways: encoded, absolute, relative."""
+        path = key[0]
+        if "%" in path or ":" in path or path.startswith("/"):
+            return resolve_path(path, root_url=self._root_url), key[1]
+        return key

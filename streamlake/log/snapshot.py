@@ -1,0 +1,106 @@
+"""The table at one version."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+
+from streamlake.errors import CorruptTableError, ObjectNotFoundError
+from streamlake.log.checkpoint import read_checkpoint
+from streamlake.log.commit import read_commit
+from streamlake.log.limits import Limits
+from streamlake.log.replay import Replay
+from streamlake.log.segment import LogSegment
+from streamlake.protocol import (
+    AddFile,
+    Metadata,
+    Protocol,
+    SetTransaction,
+    schema_from_json,
+)
+from streamlake.storage import ObjectStore
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The table at one version; it does not change when the table does."""
+
+    version: int
+    protocol: Protocol
+    metadata: Metadata
+    markers: Mapping[str, SetTransaction]
+    """The latest marker of each app_id at this version."""
+    _files: tuple[AddFile, ...]
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The table's schema in Arrow's terms."""
+        return schema_from_json(self.metadata.schema_string)
+
+    def files(self) -> tuple[AddFile, ...]:
+        """The logical files of the table, in the order in which the log added them."""
+        return self._files
+
+    def txn_version(self, app_id: str) -> int | None:
+        """The version of the latest marker of ``app_id``; None where there is none."""
+        marker = self.markers.get(app_id)
+        return None if marker is None else marker.version
+
+
+def replay_segment(store: ObjectStore, segment: LogSegment, *, limits: Limits) -> Replay:
+    """The state at the segment's version: from its newest checkpoint that can be read, and the commits after it.
+
+    A checkpoint that can't be read is passed over for an earlier one, or for the whole log, where every commit since
+    is still there.
+
+    Raises:
+        CorruptTableError: No way leads to the state.
+    """
+    failure: CorruptTableError | None = None
+    for base, paths in zip(segment.checkpoint_versions, segment.checkpoints, strict=True):
+        if not _reaches(segment, base):
+            break
+        replay = Replay(store.url)
+        try:
+            read_checkpoint(store, paths, replay)
+        except CorruptTableError as error:
+            failure = failure or error
+            continue
+        replay.version = base
+        return _apply_after(store, segment, replay, limits=limits)
+    if not _reaches(segment, -1):
+        raise failure or CorruptTableError(
+            "No readable checkpoint leads to the version asked for.", where=store.url
+        )
+    return _apply_after(store, segment, Replay(store.url), limits=limits)
+
+
+def _reaches(segment: LogSegment, base: int) -> bool:
+    """Whether every commit after ``base`` is in the segment."""
+    return len(segment.commits_after(base)) == segment.version - base
+
+
+def _apply_after(
+    store: ObjectStore, segment: LogSegment, replay: Replay, *, limits: Limits
+) -> Replay:
+    for version in segment.commits_after(replay.version):
+        try:
+            replay.apply(read_commit(store, version, limits=limits))
+        except ObjectNotFoundError as error:
+            raise CorruptTableError(
+                f"Commit {version} vanished while the log was read.",
+                where=store.url,
+                remedy="Log clean-up ran meanwhile: read the table again.",
+            ) from error
+    return replay
+
+
+def snapshot_of(replay: Replay) -> Snapshot:
+    """The replay's state as a value."""
+    protocol, metadata = replay.checked()
+    return Snapshot(
+        replay.version, protocol, metadata, dict(replay.markers), tuple(replay.files.values())
+    )

@@ -1,0 +1,90 @@
+"""Create a table: version 0."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+import pyarrow as pa
+
+from streamlake.errors import InvalidInputError
+from streamlake.log import CommitResult, Log, Transaction
+from streamlake.protocol import (
+    Metadata,
+    check_writable,
+    normalize_schema,
+    protocol_for,
+    schema_to_json,
+)
+
+
+def create(
+    log: Log,
+    schema: pa.Schema,
+    *,
+    partition_by: Sequence[str] = (),
+    properties: Mapping[str, str] | None = None,
+    name: str | None = None,
+    description: str | None = None,
+) -> CommitResult:
+    """Create the table that ``log`` points at: a few requests, one commit.
+
+    Raises:
+        TableExistsError: There is one already.
+        InvalidInputError: A type, name, partition column or property that a Delta table can't have.
+        UnsupportedFeatureError: A property asks for a feature that is not supported.
+    """
+    normal = normalize_schema(schema)
+    configuration = {key: str(value) for key, value in (properties or {}).items()}
+    _check_partitions(normal, partition_by)
+    metadata = Metadata(
+        id=log.clock.new_id(),
+        schema_string=schema_to_json(normal),
+        partition_columns=tuple(partition_by),
+        configuration=configuration,
+        created_time=log.clock.now_ms(),
+        name=name,
+        description=description,
+    )
+    protocol = protocol_for(normal, configuration)
+    check_writable(protocol, metadata, where=log.url)
+    partitions = msgspec.json.encode(list(partition_by)).decode()
+    return log.create(
+        Transaction(
+            operation="CREATE TABLE",
+            operation_parameters={
+                "isManaged": "false",
+                "description": description or "",
+                "partitionBy": partitions,
+                "properties": msgspec.json.encode(configuration).decode(),
+            },
+            protocol=protocol,
+            metadata=metadata,
+            is_blind_append=True,
+        )
+    )
+
+
+def _check_partitions(schema: pa.Schema, partition_by: Sequence[str]) -> None:
+    unknown = [column for column in partition_by if column not in schema.names]
+    if unknown:
+        raise InvalidInputError(
+            f"Partition column {unknown[0]!r} is not in the schema.",
+            found=f"columns {schema.names}",
+            remedy="Partition by columns of the schema.",
+        )
+    nested = [c for c in partition_by if pa.types.is_nested(schema.field(c).type)]
+    if nested:
+        raise InvalidInputError(
+            f"Partition column {nested[0]!r} has a nested type.",
+            found=str(schema.field(nested[0]).type),
+            remedy="Partition by columns of primitive types.",
+        )
+    if len(set(partition_by)) != len(partition_by):
+        raise InvalidInputError("A partition column is named twice.", found=str(partition_by))
+    if partition_by and len(partition_by) == len(schema.names):
+        raise InvalidInputError(
+            "Every column is a partition column, so data files would have none.",
+            found=f"columns {schema.names}",
+            remedy="Leave at least one column out of partition_by.",
+        )

@@ -1,0 +1,143 @@
+"""Rewrite many small files as few large ones, without a change of data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from streamlake.data import Stager, read_file
+from streamlake.errors import InvalidInputError
+from streamlake.log import Log, Snapshot, Transaction
+from streamlake.protocol import AddFile, RemoveFile
+
+DEFAULT_TARGET_BYTES = 128 * 2**20
+FEWEST_FILES_PER_BIN = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptimizeResult:
+    """What an optimize did."""
+
+    version: int
+    """The newest version that it committed, or read where there was nothing to do."""
+    commits: int
+    files_removed: int
+    files_added: int
+    bytes_removed: int
+    bytes_added: int
+
+
+def optimize(
+    log: Log,
+    *,
+    target_file_size_bytes: int = DEFAULT_TARGET_BYTES,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> OptimizeResult:
+    """Pack small files of a partition into files of about ``target_file_size_bytes``: one commit a bin.
+
+    Rows keep their order within a bin, and the actions say ``dataChange=false``, so that nobody who follows the table
+    sees them again. Appends go on meanwhile.
+
+    Args:
+        log: The table's log.
+        target_file_size_bytes: Files of at least half of it are left alone.
+        on_progress: Called after each bin with the bins done and the bins in all.
+
+    Raises:
+        ConcurrentDeleteDeleteError: A file was removed meanwhile; bins committed before stay.
+    """
+    if target_file_size_bytes <= 0:
+        raise InvalidInputError(
+            "The target size must be positive.", found=str(target_file_size_bytes)
+        )
+    snapshot = log.snapshot()
+    bins = _bins(snapshot.files(), target_file_size_bytes)
+    added: list[AddFile] = []
+    version = snapshot.version
+    for done, chosen in enumerate(bins, start=1):
+        written, version = _rewrite(log, snapshot, chosen, target_file_size_bytes)
+        added += written
+        if on_progress is not None:
+            on_progress(done, len(bins))
+    removed = [add for chosen in bins for add in chosen]
+    return OptimizeResult(
+        version=version,
+        commits=len(bins),
+        files_removed=len(removed),
+        files_added=len(added),
+        bytes_removed=sum(add.size for add in removed),
+        bytes_added=sum(add.size for add in added),
+    )
+
+
+def _bins(files: Iterable[AddFile], target_bytes: int) -> list[list[AddFile]]:
+    """Neighbouring small files of one partition, as many as make one file of the target size."""
+    partitions: dict[tuple[tuple[str, str | None], ...], list[AddFile]] = {}
+    for add in files:
+        if add.size < target_bytes // 2 and add.deletion_vector is None:
+            partitions.setdefault(tuple(sorted(add.partition_values.items())), []).append(add)
+    bins: list[list[AddFile]] = []
+    for small in partitions.values():
+        current: list[AddFile] = []
+        size = 0
+        for add in small:
+            if current and size + add.size > target_bytes:
+                bins.append(current)
+                current, size = [], 0
+            current.append(add)
+            size += add.size
+        bins.append(current)
+    return [chosen for chosen in bins if len(chosen) >= FEWEST_FILES_PER_BIN]
+
+
+def _rewrite(
+    log: Log, snapshot: Snapshot, chosen: Sequence[AddFile], target_bytes: int
+) -> tuple[tuple[AddFile, ...], int]:
+    """One bin: read, stage, commit. Returns the new files and the version."""
+    reader = pa.RecordBatchReader.from_batches(
+        snapshot.schema,
+        (
+            batch
+            for add in chosen
+            for batch in read_file(
+                log.store,
+                add,
+                schema=snapshot.schema,
+                partition_columns=snapshot.metadata.partition_columns,
+            ).to_batches()
+        ),
+    )
+    stager = Stager.over(
+        log.store, snapshot.metadata, clock=log.clock, target_file_size_bytes=target_bytes
+    )
+    written = tuple(stager.stage(reader, data_change=False))
+    now_ms = log.clock.now_ms()
+    result = log.commit(
+        Transaction(
+            operation="OPTIMIZE",
+            operation_parameters={"predicate": "[]", "targetSize": str(target_bytes)},
+            adds=written,
+            removes=tuple(_removed(add, now_ms) for add in chosen),
+            read_version=snapshot.version,
+            staged_schema=snapshot.schema,
+            staged_partitions=snapshot.metadata.partition_columns,
+        )
+    )
+    return written, result.version
+
+
+def _removed(add: AddFile, now_ms: int) -> RemoveFile:
+    return RemoveFile(
+        path=add.path,
+        data_change=False,
+        deletion_timestamp=now_ms,
+        extended_file_metadata=True,
+        partition_values=add.partition_values,
+        size=add.size,
+        tags=add.tags,
+        deletion_vector=add.deletion_vector,
+        base_row_id=add.base_row_id,
+        default_row_commit_version=add.default_row_commit_version,
+    )

@@ -1,0 +1,49 @@
+"""Read a snapshot's rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from streamlake.data import read_file
+from streamlake.errors import InvalidInputError
+from streamlake.log import Snapshot
+from streamlake.storage import ObjectStore
+
+
+def read_rows(
+    store: ObjectStore, snapshot: Snapshot, *, columns: Sequence[str] | None = None
+) -> pa.Table:
+    """All rows of a snapshot, file by file in the log's order; only ``columns`` where given.
+
+    Raises:
+        InvalidInputError: A column that the table does not have.
+        CorruptTableError: A data file is missing, torn or garbled.
+    """
+    schema = projected(snapshot.schema, columns)
+    tables = [
+        read_file(
+            store,
+            add,
+            schema=snapshot.schema,
+            partition_columns=snapshot.metadata.partition_columns,
+            columns=columns,
+        )
+        for add in snapshot.files()
+    ]
+    return pa.concat_tables(tables) if tables else schema.empty_table()
+
+
+def projected(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
+    """The schema's fields named by ``columns``, in that order; all of them for None."""
+    if columns is None:
+        return schema
+    unknown = [column for column in columns if column not in schema.names]
+    if unknown:
+        raise InvalidInputError(
+            f"The table has no column {unknown[0]!r}.",
+            found=f"columns {schema.names}",
+            remedy="Ask for columns of the table.",
+        )
+    return pa.schema([schema.field(column) for column in columns])

@@ -1,0 +1,257 @@
+"""Table: the handle that users hold. It delegates; what it does is written in operations/ and stream/ (floor 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+import pyarrow as pa
+
+from streamlake import operations
+from streamlake.clock import SYSTEM_CLOCK, Clock
+from streamlake.data import Stager, Tabular
+from streamlake.log import DEFAULT_LIMITS, CommitResult, Expectation, Limits, Log
+from streamlake.log import Snapshot as LogSnapshot
+from streamlake.operations import CommitRecord, OptimizeResult
+from streamlake.operations.append import Markers
+from streamlake.operations.optimize import DEFAULT_TARGET_BYTES
+from streamlake.protocol import AddFile, Metadata, SetTransaction, schema_from_json
+from streamlake.storage import ObjectStore, open_store
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The table at one version; it does not change when the table does."""
+
+    _state: LogSnapshot
+    _store: ObjectStore
+
+    @property
+    def version(self) -> int:
+        """The version."""
+        return self._state.version
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The table's schema."""
+        return self._state.schema
+
+    @property
+    def metadata(self) -> Metadata:
+        """The table's metadata: id, partitioning, properties."""
+        return self._state.metadata
+
+    @property
+    def markers(self) -> Mapping[str, SetTransaction]:
+        """The latest marker of each app_id."""
+        return self._state.markers
+
+    def files(self) -> tuple[AddFile, ...]:
+        """The logical files of the table."""
+        return self._state.files()
+
+    def txn_version(self, app_id: str) -> int | None:
+        """The version of the latest marker of ``app_id``; None where there is none."""
+        return self._state.txn_version(app_id)
+
+    def to_arrow(self, *, columns: Sequence[str] | None = None) -> pa.Table:
+        """All rows, or ``columns`` of them, in the order in which their files joined the table.
+
+        Raises:
+            InvalidInputError: A column that the table does not have.
+            CorruptTableError: A data file is missing, torn or garbled.
+        """
+        return operations.read_rows(self._store, self._state, columns=columns)
+
+
+class Table:
+    """A handle on a Delta table. Opening starts no thread; safe to use from several."""
+
+    def __init__(self, log: Log) -> None:
+        self.log = log
+
+    @classmethod
+    def open(
+        cls,
+        url: str | PathLike[str],
+        *,
+        storage_options: Mapping[str, str] | None = None,
+        single_writer: bool = False,
+        clock: Clock = SYSTEM_CLOCK,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> Table:
+        """Open a table: reads its newest version.
+
+        Args:
+            url: A path, or a ``file://``, ``memory://`` or ``s3://`` URL.
+            storage_options: What the store needs besides the URL, as endpoint and credentials.
+            single_writer: Trust that nobody else writes, on a store without put-if-absent.
+            clock: Where time and ids come from.
+            limits: Bounds on what is read and tried.
+
+        Raises:
+            TableNotFoundError: There is no table.
+            UnsupportedFeatureError: It needs what is not supported.
+            CorruptTableError: Its log can't be read.
+        """
+        store = open_store(url, storage_options)
+        log = Log(store, clock=clock, single_writer=single_writer, limits=limits)
+        log.refresh()
+        return cls(log)
+
+    @classmethod
+    def create(
+        cls,
+        url: str | PathLike[str],
+        *,
+        schema: pa.Schema,
+        partition_by: Sequence[str] = (),
+        properties: Mapping[str, str] | None = None,
+        storage_options: Mapping[str, str] | None = None,
+        single_writer: bool = False,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> Table:
+        """Create a table and open it. Of several writers that create one at once, one does.
+
+        Args:
+            url: As ``open``.
+            schema: The columns, in Arrow's types; ``nullable=False`` is NOT NULL.
+            partition_by: Columns whose values become folders, not bytes in data files.
+            properties: Table properties by Delta's names.
+            storage_options: As ``open``.
+            single_writer: As ``open``.
+            clock: As ``open``.
+
+        Raises:
+            TableExistsError: There is one already.
+            InvalidInputError: A type, name or property that a Delta table can't have.
+        """
+        store = open_store(url, storage_options)
+        log = Log(store, clock=clock, single_writer=single_writer)
+        operations.create(log, schema, partition_by=partition_by, properties=properties)
+        return cls(log)
+
+    @property
+    def url(self) -> str:
+        """The location, without secrets."""
+        return self.log.url
+
+    @property
+    def id(self) -> str:
+        """The table's own id, which it keeps for life; a table made anew at one location has another."""
+        return self.log.head.metadata.id
+
+    @property
+    def version(self) -> int:
+        """The newest version that this handle has seen; no request."""
+        return self.log.head.version
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema as this handle has seen it last; no request."""
+        return schema_from_json(self.log.head.metadata.schema_string)
+
+    @property
+    def partition_columns(self) -> tuple[str, ...]:
+        """The columns that the table is partitioned by."""
+        return self.log.head.metadata.partition_columns
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """The table properties that are set, by Delta's names."""
+        return self.log.head.metadata.configuration
+
+    def __repr__(self) -> str:
+        return f"Table({self.url!r}, version={self.version})"
+
+    def append(
+        self, data: Tabular, *, txn: Markers = None, expect: Expectation | None = None
+    ) -> CommitResult:
+        """Append rows in one commit: two requests when nobody is in the way.
+
+        Delivery: durable when it returns. With ``txn`` exactly once: the same markers again answer
+        ``already_committed`` and write nothing.
+
+        Args:
+            data: A pyarrow Table, RecordBatch or RecordBatchReader, or anything with ``__arrow_c_stream__``.
+            txn: One or several exactly-once markers, of different app_ids.
+            expect: Compare-and-set: by app_id the marker that must be the table's latest (None: no marker), as
+                found at open or in the ``markers`` of the last result.
+
+        Raises:
+            SchemaMismatchError: The data do not fit; ``found`` names each difference. Nothing was written.
+            ConstraintViolationError: A null in a NOT NULL column. Nothing was written.
+            PartlyCommittedError: Some of the markers are committed and some are not. Nothing was written.
+            FencedError: Another owner moved an expected marker.
+            CommitConflictError: A concurrent commit rules this one out.
+            CommitUnknownError: The outcome could not be learnt in time.
+        """
+        return operations.append(self.log, data, txn=txn, expect=expect)
+
+    def stager(self) -> Stager:
+        """A picklable writer of data files for this table; nobody sees them before ``commit_staged``."""
+        return operations.stager(self.log)
+
+    def commit_staged(
+        self,
+        files: Sequence[AddFile],
+        *,
+        txn: Markers = None,
+        expect: Expectation | None = None,
+        operation: str = "WRITE",
+        operation_parameters: Mapping[str, Any] | None = None,
+    ) -> CommitResult:
+        """Commit files that a ``stager`` of this table wrote, on any machine: one request.
+
+        Delivery, markers and errors as ``append``.
+        """
+        return operations.commit_staged(
+            self.log,
+            files,
+            txn=txn,
+            expect=expect,
+            operation=operation,
+            operation_parameters=operation_parameters,
+        )
+
+    def snapshot(self, version: int | None = None) -> Snapshot:
+        """The table at ``version``, or at its newest, which is then read.
+
+        Raises:
+            VersionNotFoundError: The version is past the newest.
+            LogTruncatedError: It has been cleaned up.
+        """
+        return Snapshot(self.log.snapshot(version), self.log.store)
+
+    def markers(self) -> Mapping[str, SetTransaction]:
+        """The latest marker of each app_id now: one request when nothing is new."""
+        return self.log.refresh().markers
+
+    def find_marker(self, app_id: str) -> CommitRecord | None:
+        """The newest commit still in the log that set the marker of ``app_id``; None where it is gone."""
+        return operations.find_marker(self.log, app_id)
+
+    def history(self, *, limit: int | None = None) -> Iterator[CommitRecord]:
+        """Commits that the log still holds, newest first, read as they are asked for."""
+        return operations.history(self.log, limit=limit)
+
+    def optimize(
+        self,
+        *,
+        target_file_size_bytes: int = DEFAULT_TARGET_BYTES,
+        on_progress: Callable[[int, int], None] | None = None,
+    ) -> OptimizeResult:
+        """Pack small files into large ones without a change of data; a tail does not see it.
+
+        Raises:
+            ConcurrentDeleteDeleteError: A file was removed meanwhile; what was committed before stays.
+        """
+        return operations.optimize(
+            self.log, target_file_size_bytes=target_file_size_bytes, on_progress=on_progress
+        )
+
+    def checkpoint(self) -> int:
+        """Write a checkpoint of the newest version now; returns that version."""
+        return self.log.checkpoint()
