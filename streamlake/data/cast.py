@@ -1,0 +1,139 @@
+"""Which Arrow types fit into which without loss, and the casts themselves.
+
+Types of a table are those that ``protocol.schema`` makes; given ones may be any of Arrow's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from streamlake.data.bounds import Column
+
+_DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
+"""How many decimal digits an integer of so many bits may have."""
+_EXACT_BITS = {32: 16, 64: 32}
+"""How many bits of integer a float of so many bits holds exactly, in whole integer types."""
+
+
+def fits(given: pa.DataType, expected: pa.DataType) -> bool:
+    """Whether values of ``given`` can become ``expected`` with nothing lost.
+
+    NOT NULL inside of the types is not looked at: that is for the values to show. So are, for
+    timestamps of other units, the digits below a microsecond and the range.
+    """
+    if isinstance(given, pa.DictionaryType | pa.RunEndEncodedType):
+        return not pa.types.is_nested(given.value_type) and fits(given.value_type, expected)
+    if pa.types.is_null(given) or given.equals(expected):
+        return True
+    if pa.types.is_nested(expected):
+        return _nested_fits(given, expected)
+    return _is_same_kind(given, expected) or _number_fits(given, expected)
+
+
+def _nested_fits(given: pa.DataType, expected: pa.DataType) -> bool:
+    if isinstance(expected, pa.StructType):
+        return isinstance(given, pa.StructType) and _struct_fits(given, expected)
+    if isinstance(expected, pa.MapType):
+        return (
+            isinstance(given, pa.MapType)
+            and fits(given.key_type, expected.key_type)
+            and fits(given.item_type, expected.item_type)
+        )
+    return (
+        isinstance(expected, pa.ListType)
+        and isinstance(given, pa.ListType | pa.LargeListType | pa.FixedSizeListType)
+        and fits(given.value_type, expected.value_type)
+    )
+
+
+def _struct_fits(given: pa.StructType, expected: pa.StructType) -> bool:
+    found = {field.name: field.type for field in given}
+    if len(found) != given.num_fields or not set(found) <= {field.name for field in expected}:
+        return False
+    return all(
+        fits(found[field.name], field.type) if field.name in found else field.nullable
+        for field in expected
+    )
+
+
+def _is_same_kind(given: pa.DataType, expected: pa.DataType) -> bool:
+    is_ = pa.types
+    if is_.is_string(expected):
+        return is_.is_large_string(given) or is_.is_string_view(given)
+    if is_.is_binary(expected):
+        return (
+            is_.is_large_binary(given)
+            or is_.is_binary_view(given)
+            or is_.is_fixed_size_binary(given)
+        )
+    if isinstance(given, pa.TimestampType) and isinstance(expected, pa.TimestampType):
+        return (given.tz is None) == (expected.tz is None)
+    return is_.is_date64(given) and is_.is_date32(expected)
+
+
+def _number_fits(given: pa.DataType, expected: pa.DataType) -> bool:
+    if pa.types.is_integer(given):
+        bits, signed = given.bit_width, pa.types.is_signed_integer(given)
+        if pa.types.is_signed_integer(expected):
+            return bits < expected.bit_width or (signed and bits == expected.bit_width)
+        if pa.types.is_floating(expected):
+            return bits <= _EXACT_BITS.get(expected.bit_width, 0)
+        if pa.types.is_decimal(expected):
+            digits = _DIGITS[bits] + (bits == 64 and not signed)  # noqa: PLR2004 - 2**64 has 20
+            return bool(digits <= expected.precision - expected.scale)
+        return False
+    if pa.types.is_floating(given) and pa.types.is_floating(expected):
+        return given.bit_width <= expected.bit_width
+    return (
+        pa.types.is_decimal(given)
+        and pa.types.is_decimal(expected)
+        and given.scale <= expected.scale
+        and given.precision - given.scale <= expected.precision - expected.scale
+    )
+
+
+def cast_column(column: Column, expected: pa.DataType) -> Column:
+    """The column in a type that its own ``fits``, with everything inside of it nullable.
+
+    Raises:
+        pyarrow.ArrowInvalid: A value can't be had in the type without loss.
+    """
+    if column.type.equals(expected):
+        return column
+    if isinstance(column.type, pa.RunEndEncodedType):
+        column = pa.chunked_array(
+            [pc.call_function("run_end_decode", [chunk]) for chunk in column.chunks],
+            column.type.value_type,
+        )
+    return column.cast(all_nullable(expected))
+
+
+def all_nullable(kind: pa.DataType) -> pa.DataType:
+    """The type with NOT NULL taken from everything inside of it, but from the keys of maps."""
+    if isinstance(kind, pa.StructType):
+        return pa.struct(
+            [pa.field(f.name, all_nullable(f.type), metadata=f.metadata) for f in kind]
+        )
+    if isinstance(kind, pa.ListType):
+        return pa.list_(pa.field(kind.value_field.name, all_nullable(kind.value_type)))
+    if isinstance(kind, pa.MapType):
+        return pa.map_(kind.key_field, pa.field(kind.item_field.name, all_nullable(kind.item_type)))
+    return kind
+
+
+def has_required_inside(kind: pa.DataType) -> bool:
+    """Whether anything inside of the type is NOT NULL, but for the keys of maps."""
+    return any(not field.nullable or has_required_inside(field.type) for field in _inside(kind))
+
+
+def _inside(kind: pa.DataType) -> list[pa.Field[Any]]:
+    if isinstance(kind, pa.StructType):
+        return list(kind)
+    if isinstance(kind, pa.ListType):
+        return [kind.value_field]
+    if isinstance(kind, pa.MapType):
+        return [kind.key_field.with_nullable(True), kind.item_field]  # noqa: FBT003
+    return []

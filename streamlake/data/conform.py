@@ -1,0 +1,139 @@
+"""Data in whatever Arrow form, brought to exactly the schema of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Protocol, TypeAlias
+
+import pyarrow as pa
+
+from streamlake.data.bounds import Column
+from streamlake.data.cast import cast_column, fits
+from streamlake.data.constraints import check_not_null, required_columns, tighten
+from streamlake.errors import InvalidInputError, SchemaMismatchError
+from streamlake.protocol.schema import schema_difference
+
+
+class ArrowStream(Protocol):
+    """Anything that streams Arrow record batches (Arrow's PyCapsule interface)."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """A capsule of a stream of record batches."""
+
+
+class ArrowArray(Protocol):
+    """Anything that is one Arrow record batch (Arrow's PyCapsule interface)."""
+
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
+        """Capsules of the schema and of the data."""
+
+
+ArrowData: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | ArrowStream | ArrowArray
+"""Data that a table takes: Arrow's own, or what exports itself as Arrow (Polars, DuckDB, pandas)."""
+
+
+def conform(data: ArrowData, schema: pa.Schema) -> pa.Table:
+    """All of ``data`` as one table of exactly ``schema``.
+
+    Columns are matched by name and put in order; nullable ones that are absent are null. A type
+    becomes the table's where no value can be lost (int32 to int64, a dictionary to its values, a
+    timestamp to microseconds in UTC); nothing else is converted.
+
+    Raises:
+        SchemaMismatchError: Naming every column that does not fit.
+        ConstraintViolationError: Nulls in NOT NULL, also inside of structs, arrays and maps.
+        InvalidInputError: ``data`` is no Arrow data.
+    """
+    if isinstance(data, pa.Table):
+        return _conform(data, schema)
+    parts = list(conform_parts(data, schema))
+    return pa.concat_tables(parts) if parts else schema.empty_table()
+
+
+def conform_parts(data: ArrowData, schema: pa.Schema) -> Iterator[pa.Table]:
+    """The same, part by part as a stream delivers them; a mismatch shows at the first part.
+
+    Raises:
+        SchemaMismatchError: As ``conform``.
+        ConstraintViolationError: As ``conform``, when the part comes.
+        InvalidInputError: As ``conform``.
+    """
+    if isinstance(data, pa.Table):
+        yield _conform(data, schema)
+    elif isinstance(data, pa.RecordBatch):
+        yield _conform(pa.Table.from_batches([data]), schema)
+    else:
+        with _reader(data) as reader:
+            _conform(reader.schema.empty_table(), schema)
+            for batch in reader:
+                yield _conform(pa.Table.from_batches([batch]), schema)
+
+
+def _reader(data: object) -> pa.RecordBatchReader:
+    if isinstance(data, pa.RecordBatchReader):
+        return data
+    if hasattr(data, "__arrow_c_stream__"):
+        return pa.RecordBatchReader.from_stream(data)
+    if hasattr(data, "__arrow_c_array__"):
+        batch = pa.record_batch(data)
+        return pa.RecordBatchReader.from_batches(batch.schema, [batch])
+    raise InvalidInputError(
+        "The data is not Arrow data.",
+        found=f"a {type(data).__module__}.{type(data).__qualname__}",
+        remedy="Pass a pyarrow Table, RecordBatch or RecordBatchReader, or anything that exports "
+        "Arrow (pandas, Polars, DuckDB). Of a list of dicts pyarrow.Table.from_pylist makes one.",
+    )
+
+
+def _conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    if table.schema.equals(schema):
+        columns = table.columns
+    else:
+        _check_fits(table.schema, schema)
+        columns = [_column(table, field) for field in schema]
+    required = required_columns(schema)
+    if required:
+        check_not_null(columns, schema)
+        for i, inside in required:
+            if inside:
+                columns[i] = tighten(columns[i], schema.field(i))
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _check_fits(given: pa.Schema, schema: pa.Schema) -> None:
+    # What differs without harm is shown as the table has it, so that only the harm is told.
+    shown: list[pa.Field[Any]] = []
+    harm = False
+    for field in schema:
+        found = given.get_all_field_indices(field.name)
+        if len(found) > 1:
+            raise _mismatch([f"column {field.name!r} is there {len(found)} times"])
+        kind = given.field(found[0]).type if found else None
+        if field.nullable if kind is None else fits(kind, field.type):
+            shown.append(field)
+            continue
+        harm = True
+        if kind is not None:
+            shown.append(pa.field(field.name, kind, nullable=field.nullable))
+    known = set(schema.names)
+    extra = [field for field in given if field.name not in known]
+    if harm or extra:
+        raise _mismatch(schema_difference(schema, pa.schema(shown + extra)))
+
+
+def _mismatch(differences: list[str]) -> SchemaMismatchError:
+    return SchemaMismatchError(
+        "The data's schema does not fit the table's.",
+        found="; ".join(differences),
+        remedy="Rename, cast or drop those columns before writing; nothing was written.",
+    )
+
+
+def _column(table: pa.Table, field: pa.Field[Any]) -> Column:
+    index = table.schema.get_field_index(field.name)
+    if index < 0:
+        return pa.chunked_array([pa.nulls(table.num_rows, field.type)])
+    try:
+        return cast_column(table.column(index), field.type)
+    except pa.ArrowInvalid as error:
+        raise _mismatch([f"column {field.name!r}: {error}"]) from error
