@@ -1,1 +1,21 @@
-"""Placeholder."""
+"""Data files: written with statistics, read back with the table's types (floor 3)."""
+
+from streamlake.data.conform import Tabular, conform, conform_parts
+from streamlake.data.limits import DEFAULT_READ_LIMITS, ReadLimits
+from streamlake.data.parquet import encode_parquet
+from streamlake.data.reader import iter_file, read_file
+from streamlake.data.stager import Stager
+from streamlake.data.statistics import collect_statistics
+
+__all__ = [
+    "DEFAULT_READ_LIMITS",
+    "ReadLimits",
+    "Stager",
+    "Tabular",
+    "collect_statistics",
+    "conform",
+    "conform_parts",
+    "encode_parquet",
+    "iter_file",
+    "read_file",
+]

@@ -5,7 +5,7 @@ Types of a table are those that ``protocol.schema`` makes; given ones may be any
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,45 +18,66 @@ _EXACT_BITS = {32: 16, 64: 32}
 """How many bits of integer a float of so many bits holds exactly, in whole integer types."""
 
 
-def fits(given: pa.DataType, expected: pa.DataType) -> bool:
+def fits(given: pa.DataType, expected: pa.DataType, *, stored: bool = False) -> bool:
     """Whether values of ``given`` can become ``expected`` with nothing lost.
 
-    NOT NULL inside of the types is not looked at: that is for the values to show. So are, for
-    timestamps of other units, the digits below a microsecond and the range.
+    NOT NULL inside of the types is not looked at; that, and what a value of a wider unit or range
+    loses, shows when the values are converted.
+
+    Args:
+        given: Any type of Arrow's.
+        expected: A type that tables have.
+        stored: Whether ``given`` is of a data file of the table. Then its integers may be wider
+            (Parquet has none below 32 bits), its timestamps need not say that they are in UTC
+            (INT96 does not), dates may have become timestamps, and structs may hold more fields.
     """
+    if isinstance(given, pa.BaseExtensionType):
+        return fits(given.storage_type, expected, stored=stored)
     if isinstance(given, pa.DictionaryType | pa.RunEndEncodedType):
         return not pa.types.is_nested(given.value_type) and fits(given.value_type, expected)
     if pa.types.is_null(given) or given.equals(expected):
         return True
     if pa.types.is_nested(expected):
-        return _nested_fits(given, expected)
+        return _nested_fits(given, expected, stored=stored)
+    if stored and _stored_fits(given, expected):
+        return True
     return _is_same_kind(given, expected) or _number_fits(given, expected)
 
 
-def _nested_fits(given: pa.DataType, expected: pa.DataType) -> bool:
+def _nested_fits(given: pa.DataType, expected: pa.DataType, *, stored: bool) -> bool:
     if isinstance(expected, pa.StructType):
-        return isinstance(given, pa.StructType) and _struct_fits(given, expected)
+        return isinstance(given, pa.StructType) and _struct_fits(given, expected, stored=stored)
     if isinstance(expected, pa.MapType):
         return (
             isinstance(given, pa.MapType)
-            and fits(given.key_type, expected.key_type)
-            and fits(given.item_type, expected.item_type)
+            and fits(given.key_type, expected.key_type, stored=stored)
+            and fits(given.item_type, expected.item_type, stored=stored)
         )
     return (
         isinstance(expected, pa.ListType)
         and isinstance(given, pa.ListType | pa.LargeListType | pa.FixedSizeListType)
-        and fits(given.value_type, expected.value_type)
+        and fits(given.value_type, expected.value_type, stored=stored)
     )
 
 
-def _struct_fits(given: pa.StructType, expected: pa.StructType) -> bool:
+def _struct_fits(given: pa.StructType, expected: pa.StructType, *, stored: bool) -> bool:
     found = {field.name: field.type for field in given}
-    if len(found) != given.num_fields or not set(found) <= {field.name for field in expected}:
+    known = {field.name for field in expected}
+    if len(found) != given.num_fields or not (stored or set(found) <= known):
         return False
     return all(
-        fits(found[field.name], field.type) if field.name in found else field.nullable
+        fits(found[field.name], field.type, stored=stored)
+        if field.name in found
+        else field.nullable
         for field in expected
     )
+
+
+def _stored_fits(given: pa.DataType, expected: pa.DataType) -> bool:
+    is_ = pa.types
+    if is_.is_timestamp(expected):
+        return is_.is_timestamp(given) or (expected.tz is None and is_.is_date32(given))
+    return is_.is_signed_integer(expected) and is_.is_signed_integer(given)
 
 
 def _is_same_kind(given: pa.DataType, expected: pa.DataType) -> bool:
@@ -99,10 +120,13 @@ def cast_column(column: Column, expected: pa.DataType) -> Column:
     """The column in a type that its own ``fits``, with everything inside of it nullable.
 
     Raises:
-        pyarrow.ArrowInvalid: A value can't be had in the type without loss.
+        pyarrow.ArrowException: A value can't be had in the type without loss.
     """
     if column.type.equals(expected):
         return column
+    if isinstance(column.type, pa.BaseExtensionType):
+        storage: Any = [chunk.storage for chunk in cast("Any", column.chunks)]
+        column = pa.chunked_array(storage, column.type.storage_type)
     if isinstance(column.type, pa.RunEndEncodedType):
         column = pa.chunked_array(
             [pc.call_function("run_end_decode", [chunk]) for chunk in column.chunks],
@@ -120,7 +144,7 @@ def all_nullable(kind: pa.DataType) -> pa.DataType:
     if isinstance(kind, pa.ListType):
         return pa.list_(pa.field(kind.value_field.name, all_nullable(kind.value_type)))
     if isinstance(kind, pa.MapType):
-        return pa.map_(kind.key_field, pa.field(kind.item_field.name, all_nullable(kind.item_type)))
+        return pa.map_(all_nullable(kind.key_type), all_nullable(kind.item_type))
     return kind
 
 

@@ -28,11 +28,11 @@ class ArrowArray(Protocol):
         """Capsules of the schema and of the data."""
 
 
-ArrowData: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | ArrowStream | ArrowArray
-"""Data that a table takes: Arrow's own, or what exports itself as Arrow (Polars, DuckDB, pandas)."""
+Tabular: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | ArrowStream | ArrowArray
+"""Data that a table takes: Arrow's own, or what exports Arrow (Polars, DuckDB, pandas)."""
 
 
-def conform(data: ArrowData, schema: pa.Schema) -> pa.Table:
+def conform(data: Tabular, schema: pa.Schema) -> pa.Table:
     """All of ``data`` as one table of exactly ``schema``.
 
     Columns are matched by name and put in order; nullable ones that are absent are null. A type
@@ -50,7 +50,7 @@ def conform(data: ArrowData, schema: pa.Schema) -> pa.Table:
     return pa.concat_tables(parts) if parts else schema.empty_table()
 
 
-def conform_parts(data: ArrowData, schema: pa.Schema) -> Iterator[pa.Table]:
+def conform_parts(data: Tabular, schema: pa.Schema) -> Iterator[pa.Table]:
     """The same, part by part as a stream delivers them; a mismatch shows at the first part.
 
     Raises:
@@ -135,5 +135,5 @@ def _column(table: pa.Table, field: pa.Field[Any]) -> Column:
         return pa.chunked_array([pa.nulls(table.num_rows, field.type)])
     try:
         return cast_column(table.column(index), field.type)
-    except pa.ArrowInvalid as error:
+    except pa.ArrowException as error:
         raise _mismatch([f"column {field.name!r}: {error}"]) from error

@@ -1,0 +1,116 @@
+"""Rows split by the values of the partition columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeAlias, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from streamlake.data.bounds import Column
+from streamlake.protocol.partition import encode_partition_value, partition_path
+from streamlake.protocol.schema import schema_from_json
+
+PartitionKey: TypeAlias = tuple[str | None, ...]
+"""The encoded values of a partition, in the order of the partition columns."""
+
+MAX_FOLDER_NAME_BYTES = 255
+"""What file systems allow of one name. A partition whose folder would pass it has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileLayout:
+    """How the rows of a table are split into data files (PROTOCOL.md, "Data Files")."""
+
+    table: pa.Schema
+    """All columns, as the table has them."""
+    partition_columns: tuple[str, ...]
+    file: pa.Schema
+    """The columns that data files hold; without metadata."""
+    stored: tuple[int, ...]
+    """The index of each of ``file``'s columns in ``table``."""
+
+    def split(self, table: pa.Table) -> Iterator[tuple[PartitionKey, pa.Table]]:
+        """The rows of each partition, as its files hold them, in their order.
+
+        Args:
+            table: Of exactly the table's schema.
+        """
+        rows = pa.Table.from_arrays([table.column(i) for i in self.stored], schema=self.file)
+        if not self.partition_columns:
+            yield (), rows
+        elif table.num_rows:
+            columns = [table.column(name) for name in self.partition_columns]
+            for first, members in _groups(columns):
+                yield (
+                    tuple(
+                        encode_partition_value(column[first].as_py(), column.type)
+                        for column in columns
+                    ),
+                    rows if members is None else rows.take(members),
+                )
+
+    def partition_values(self, key: PartitionKey) -> dict[str, str | None]:
+        """The value of ``add.partitionValues``."""
+        return dict(zip(self.partition_columns, key, strict=True))
+
+    def folder(self, key: PartitionKey) -> str:
+        """The folder of a partition's files under the table's root: "" or "a=1/b=2/"."""
+        if not key:
+            return ""
+        path = partition_path(self.partition_columns, self.partition_values(key))
+        longest = max(len(name.encode()) for name in path.split("/"))
+        return path if longest <= MAX_FOLDER_NAME_BYTES else ""
+
+
+@lru_cache(maxsize=256)
+def file_layout(schema_json: str, partition_columns: tuple[str, ...]) -> FileLayout:
+    """The layout of a table.
+
+    Columns of no type but null are in no file (PROTOCOL.md, "Void Type").
+
+    Args:
+        schema_json: ``metaData.schemaString``.
+        partition_columns: ``metaData.partitionColumns``.
+    """
+    schema = schema_from_json(schema_json)
+    stored = tuple(
+        i
+        for i, field in enumerate(schema)
+        if field.name not in partition_columns and not pa.types.is_null(field.type)
+    )
+    fields = [schema.field(i).remove_metadata() for i in stored]
+    return FileLayout(schema, partition_columns, pa.schema(fields), stored)
+
+
+def _groups(columns: list[Column]) -> Iterator[tuple[int, pa.Array[Any] | None]]:
+    """Of each distinct combination of values its first row and all of its rows, ascending.
+
+    None in place of the rows where there is but one combination.
+    """
+    codes = _codes(columns[0])
+    for column in columns[1:]:
+        more = _codes(column)
+        # Made dense again after each step, so that the product can't pass int64.
+        pairs = pc.add(pc.multiply(codes, len(columns[0])), more)
+        codes = _codes(pa.chunked_array([pairs]))
+    order = pc.sort_indices(codes)  # stable
+    runs = cast("Any", pc.call_function("run_end_encode", [codes.take(order)]))
+    ends: list[int] = runs.run_ends.to_pylist()
+    if len(ends) == 1:
+        yield 0, None
+        return
+    start = 0
+    for end in ends:
+        members = order[start:end]
+        yield members[0].as_py(), members
+        start = end
+
+
+def _codes(column: Column) -> pa.Array[Any]:
+    """The number of each row's value among the column's distinct ones; null is one of them."""
+    encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
+    return encoded.indices.cast(pa.int64())

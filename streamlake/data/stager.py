@@ -1,0 +1,122 @@
+"""Data files written ahead of the commit that makes them visible."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from streamlake.clock import SYSTEM_CLOCK, Clock
+from streamlake.data.conform import Tabular, conform_parts
+from streamlake.data.partitions import FileLayout, file_layout
+from streamlake.data.staging import Staging
+from streamlake.data.statistics import statistics_leaves
+from streamlake.errors import InvalidInputError
+from streamlake.protocol.actions import AddFile, Metadata
+from streamlake.protocol.properties import (
+    data_skipping_num_indexed_cols,
+    data_skipping_stats_columns,
+)
+from streamlake.storage.store import ObjectStore
+
+TARGET_FILE_SIZE_BYTES = 128 * 2**20
+"""A file is finished when it has reached this size."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stager:
+    """Writes data files of a table, here or in another process, for one commit to come.
+
+    Pickles where its store and clock do. Files get fresh names and are never visible before their
+    AddFiles are committed; files that never are, are left for vacuum.
+
+    Memory: on top of the data itself about ``staging.ROW_GROUP_BYTES`` plus the larger of
+    ``staging.OPEN_FILES_BYTES`` and the target file size.
+    """
+
+    store: ObjectStore
+    """Rooted at the table."""
+    schema_json: str
+    """``metaData.schemaString``."""
+    partition_columns: tuple[str, ...] = ()
+    configuration: Mapping[str, str] = field(default_factory=dict)
+    """The table's properties."""
+    clock: Clock = SYSTEM_CLOCK
+    target_file_size_bytes: int = TARGET_FILE_SIZE_BYTES
+
+    @classmethod
+    def over(
+        cls,
+        store: ObjectStore,
+        metadata: Metadata,
+        *,
+        clock: Clock = SYSTEM_CLOCK,
+        target_file_size_bytes: int = TARGET_FILE_SIZE_BYTES,
+    ) -> Stager:
+        """A stager for the table that ``metadata`` describes, at the root of ``store``."""
+        return cls(
+            store=store,
+            schema_json=metadata.schema_string,
+            partition_columns=metadata.partition_columns,
+            configuration=metadata.configuration,
+            clock=clock,
+            target_file_size_bytes=target_file_size_bytes,
+        )
+
+    @property
+    def schema(self) -> pa.Schema:
+        """What staged data is brought to."""
+        return self._layout.table
+
+    def stage(self, data: Tabular, *, data_change: bool = True) -> tuple[AddFile, ...]:
+        """Write ``data`` into as few files as the target size allows, one or more a partition.
+
+        One request a file. Rows keep their order within a partition. No rows, no files.
+
+        Args:
+            data: Anything that gives Arrow data; of a stream only a part is held at a time.
+            data_change: What ``add.dataChange`` shall say: False for rows that the table has
+                already.
+
+        Returns:
+            What a commit needs, with statistics. The files are durable in the store.
+
+        Raises:
+            SchemaMismatchError: The data does not fit the table's schema.
+            ConstraintViolationError: Nulls in NOT NULL.
+            InvalidInputError: No Arrow data, a target size that is not positive, or a property of
+                the table that can't be read.
+            StorageError: The store failed. After any error the files that this call wrote are
+                removed again, as far as the store lets us.
+        """
+        if self.target_file_size_bytes <= 0:
+            raise InvalidInputError(
+                "The target size of files must be positive.",
+                found=f"{self.target_file_size_bytes} bytes",
+                remedy="Give a size in bytes, or leave it out.",
+            )
+        layout = self._layout
+        staging = Staging(
+            self.store,
+            layout,
+            statistics_leaves(
+                layout.file,
+                num_indexed=data_skipping_num_indexed_cols(self.configuration),
+                columns=data_skipping_stats_columns(self.configuration),
+            ),
+            clock=self.clock,
+            data_change=data_change,
+            target_file_size_bytes=self.target_file_size_bytes,
+        )
+        try:
+            for part in conform_parts(data, layout.table):
+                staging.take(part)
+            return staging.finish()
+        except BaseException:
+            staging.abandon()
+            raise
+
+    @property
+    def _layout(self) -> FileLayout:
+        return file_layout(self.schema_json, self.partition_columns)
