@@ -5,7 +5,7 @@ Types of a table are those that ``protocol.schema`` makes; given ones may be any
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -124,14 +124,8 @@ def cast_column(column: Column, expected: pa.DataType) -> Column:
     """
     if column.type.equals(expected):
         return column
-    if isinstance(column.type, pa.BaseExtensionType):
-        storage: Any = [chunk.storage for chunk in cast("Any", column.chunks)]
-        column = pa.chunked_array(storage, column.type.storage_type)
     if isinstance(column.type, pa.RunEndEncodedType):
-        column = pa.chunked_array(
-            [pc.call_function("run_end_decode", [chunk]) for chunk in column.chunks],
-            column.type.value_type,
-        )
+        column = pc.call_function("run_end_decode", [column])
     return column.cast(all_nullable(expected))
 
 
