@@ -38,10 +38,10 @@ class Metadata(msgspec.Struct, frozen=True, rename="camel"):
     format: Format = Format()
     partition_columns: tuple[str, ...] = ()
     configuration: dict[str, str] = {}
-    created_time: int | None = None
+    created_time: int | msgspec.UnsetType | None = msgspec.UNSET
     """Milliseconds since the Unix epoch."""
-    name: str | None = None
-    description: str | None = None
+    name: str | msgspec.UnsetType | None = msgspec.UNSET
+    description: str | msgspec.UnsetType | None = msgspec.UNSET
 
 
 class DeletionVector(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -84,10 +84,27 @@ class AddFile(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     clustering_provider: str | None = None
 
     @property
+    def num_records(self) -> int | None:
+        """Rows of the file before deletion vectors, where its statistics say so."""
+        if self.stats is None:
+            return None
+        try:
+            return _count_decoder.decode(self.stats).numRecords
+        except msgspec.DecodeError:
+            return None
+
+    @property
     def key(self) -> FileKey:
         """What identifies the logical file."""
         vector = self.deletion_vector
         return self.path, None if vector is None else vector.unique_id
+
+
+class _Count(msgspec.Struct, frozen=True):
+    numRecords: int | None = None
+
+
+_count_decoder = msgspec.json.Decoder(_Count)
 
 
 class RemoveFile(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
