@@ -1,0 +1,390 @@
+"""Object stores of clouds, through obstore: conditional puts, listings with an offset, typed errors."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, TypedDict, cast
+from urllib.parse import quote, unquote, urlsplit
+
+import obstore
+from obstore.exceptions import (
+    AlreadyExistsError,
+    BaseError,
+    NotModifiedError,
+    NotSupportedError,
+    PermissionDeniedError,
+    PreconditionError,
+    UnauthenticatedError,
+    UnknownConfigurationKeyError,
+)
+from obstore.store import S3Store
+
+from streamlake.errors import (
+    ConditionalPutUnsupportedError,
+    InvalidInputError,
+    ObjectExistsError,
+    ObjectNotFoundError,
+    StorageError,
+    WriteRefusedError,
+)
+from streamlake.storage.paths import check_path, check_prefix, check_range
+from streamlake.storage.store import ObjectMeta
+
+if TYPE_CHECKING:
+    from obstore.store import ClientConfig, S3Config
+    from obstore.store import ObjectStore as Client
+
+_CLIENT_OPTIONS = frozenset(
+    {"allow_http", "allow_invalid_certificates", "connect_timeout", "http1_only", "http2_only"}
+    | {"pool_idle_timeout", "pool_max_idle_per_host", "proxy_ca_certificate", "proxy_excludes"}
+    | {
+        "proxy_url",
+        "randomize_addresses",
+        "read_timeout",
+        "root_certificate",
+        "timeout",
+        "user_agent",
+    }
+)
+"""Options of the HTTP client; all others are the store's."""
+_LOCATION_OPTIONS = frozenset({"bucket", "bucket_name"})
+"""What the URL says, and only the URL."""
+_SECRET = re.compile("key|secret|token|password|proxy|credential", re.IGNORECASE)
+_SHORTEST_SECRET = 4
+_FOUND_CHARACTERS = 600
+"""How much of the client's message an error repeats."""
+_LISTING_CHUNK = 1000
+_CONFLICT = re.compile(r"\b409\b")
+_NO_BUCKET = re.compile("NoSuchBucket")
+_FAILURES = (BaseError, OSError, ValueError)
+"""Whatever obstore raises: its own tree, FileNotFoundError, ValueError for paths."""
+_processes: dict[str, int] = {}
+"""The process in which the clients' threads run, since the first request."""
+
+
+class _S3Options(TypedDict):
+    config: S3Config
+    client_options: ClientConfig
+
+
+class ObstoreStore:
+    """Objects in S3, or in what speaks its protocol.
+
+    ``put_if_absent`` is one request with ``If-None-Match: *``, never repeated by the client: only a refusal on that
+    condition is an ObjectExistsError; a 409, a 5xx, a time-out or a reset is a plain StorageError, the outcome
+    unknown. All other requests are repeated by the client with backoff (10 times, 3 minutes at most).
+
+    Safe between threads. After a fork the child must make, or unpickle, a store of its own.
+    """
+
+    __slots__ = ("_client", "_conditional", "_options", "_secrets", "_url")
+
+    def __init__(self, client: Client, *, url: str, conditional: Client | None = None) -> None:
+        """A store over a client of obstore.
+
+        Args:
+            client: Serves everything but ``put_if_absent``.
+            url: The root, for messages; without secrets.
+            conditional: Serves ``put_if_absent``, and must not repeat requests; ``client`` itself if None.
+        """
+        self._client = client
+        self._conditional = client if conditional is None else conditional
+        self._url = url.rstrip("/")
+        self._options: Mapping[str, str] | None = None
+        self._secrets: tuple[str, ...] = ()
+
+    @classmethod
+    def from_url(cls, url: str, options: Mapping[str, str] | None = None) -> ObstoreStore:
+        """The store at ``s3://bucket/path``, configured by ``options`` and the ``AWS_*`` environment variables.
+
+        Args:
+            url: Percent-decoded once.
+            options: Names as in the environment, in any case, with or without ``AWS_``: ``access_key_id``,
+                ``secret_access_key``, ``session_token``, ``region``, ``endpoint``, ``virtual_hosted_style_request``,
+                ``skip_signature``, ...; of the HTTP client ``allow_http``, ``timeout`` ("30s"),
+                ``connect_timeout``, ``proxy_url``, ``root_certificate``, ...
+
+        Raises:
+            InvalidInputError: The URL is malformed or carries a user, or an option is unknown or has a bad value.
+        """
+        bucket, path = _bucket_and_path(url)
+        given = dict(options or {})
+        named = _s3_options(given)
+        location = f"s3://{bucket}/{quote(path)}".rstrip("/")
+        secrets = tuple(_secret_values(given))
+        try:
+            client = S3Store.from_url(location, **named)
+            conditional = S3Store.from_url(location, **named, retry_config={"max_retries": 0})
+        except (*_FAILURES, TypeError) as error:
+            raise _bad_option(error, location, secrets) from None
+        store = cls(client, url=location, conditional=conditional)
+        store._options, store._secrets = given, secrets
+        return store
+
+    def __repr__(self) -> str:
+        return f"ObstoreStore({self._url!r})"
+
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        if self._options is not None:
+            return ObstoreStore.from_url, (self._url, self._options)
+        return _rebuild, (self._client, self._url, self._conditional)
+
+    @property
+    def url(self) -> str:
+        """The root, percent-encoded; holds no secret."""
+        return self._url
+
+    def get(self, path: str) -> bytes:
+        """The whole object: one request."""
+        check_path(path, url=self._url)
+        try:
+            return obstore.get(_here(self._client), path).bytes().to_bytes()
+        except _FAILURES as error:
+            raise self._failure(error, path) from None
+
+    def get_range(self, path: str, start: int, length: int) -> bytes:
+        """``length`` bytes from byte ``start``; fewer where the object ends before.
+
+        One request; a second one where the range is empty or begins behind the end.
+        """
+        check_path(path, url=self._url)
+        check_range(start, length, path=path)
+        if length == 0:
+            self.stat(path)
+            return b""
+        try:
+            return obstore.get_range(
+                _here(self._client), path, start=start, length=length
+            ).to_bytes()
+        except _FAILURES as error:
+            failure = self._failure(error, path)
+        if not isinstance(failure, ObjectNotFoundError) and self.stat(path).size_bytes <= start:
+            return b""
+        raise failure
+
+    def put(self, path: str, data: bytes | memoryview) -> None:
+        """Write, or replace, an object; a large one in parts that appear together.
+
+        Raises:
+            WriteRefusedError: No permission, or no such bucket.
+            StorageError: Anything else; it may have been written.
+        """
+        check_path(path, url=self._url)
+        try:
+            obstore.put(_here(self._client), path, data)
+        except _FAILURES as error:
+            raise self._write_failure(error, path) from None
+
+    def put_if_absent(self, path: str, data: bytes | memoryview) -> None:
+        """Write an object that must not exist yet: one request, never repeated.
+
+        Raises:
+            ObjectExistsError: The store refused on the condition.
+            WriteRefusedError: No permission, or no such bucket; certainly not written.
+            ConditionalPutUnsupportedError: The client is configured without conditional puts.
+            StorageError: Anything else, a 409 included. The outcome is unknown.
+        """
+        check_path(path, url=self._url)
+        try:
+            obstore.put(_here(self._conditional), path, data, mode="create", use_multipart=False)
+        except (AlreadyExistsError, PreconditionError, NotModifiedError) as error:
+            if _CONFLICT.search(_first_paragraph(error)):
+                raise self._failure(error, path) from None
+            raise ObjectExistsError("The name is taken.", where=self._where(path)) from None
+        except NotSupportedError as error:
+            raise ConditionalPutUnsupportedError(
+                "The client is configured without conditional puts.",
+                where=self._where(path),
+                found=self._told(error),
+                remedy='Leave the option conditional_put away, or set it to "etag".',
+            ) from None
+        except _FAILURES as error:
+            raise self._write_failure(error, path) from None
+
+    def list_from(self, prefix: str, start_after: str = "") -> Iterator[ObjectMeta]:
+        """Objects whose path begins with ``prefix`` and sorts after ``start_after``, a page at a time.
+
+        Raises:
+            StorageError: The store failed, or does not list in the order of the names.
+        """
+        check_prefix(prefix, start_after, url=self._url)
+        return self._list(prefix, start_after)
+
+    def stat(self, path: str) -> ObjectMeta:
+        """Size and time of one object; the time has whole seconds on most stores."""
+        check_path(path, url=self._url)
+        try:
+            return _meta(obstore.head(_here(self._client), path))
+        except _FAILURES as error:
+            raise self._failure(error, path) from None
+
+    def delete(self, path: str) -> None:
+        """Remove an object; removing one that is not there is no error."""
+        check_path(path, url=self._url)
+        try:
+            obstore.delete(_here(self._client), path)
+        except FileNotFoundError:
+            return
+        except _FAILURES as error:
+            raise self._failure(error, path) from None
+
+    def _list(self, prefix: str, start_after: str) -> Iterator[ObjectMeta]:
+        folder, _, name = prefix.rpartition("/")
+        # Clients take whole folders as prefixes; the offset spares what sorts before the name.
+        offset = max(start_after, prefix[:-1] if name else "")
+        last = start_after
+        # A path that steps back is the marker object of a folder, "a/", of which clients cut the slash.
+        try:
+            pages = obstore.list(
+                _here(self._client),
+                folder or None,
+                offset=offset or None,
+                chunk_size=_LISTING_CHUNK,
+            )
+            for page in pages:
+                for entry in page:
+                    path = entry["path"]
+                    if not path.startswith(prefix):
+                        if path > prefix:
+                            return
+                    elif path > last:
+                        yield _meta(entry)
+                        last = path
+                    elif path < last and f"{path}/" <= last:
+                        raise self._out_of_order(last, path)
+        except _FAILURES as error:
+            raise self._failure(error, prefix) from None
+
+    def _where(self, path: str) -> str:
+        return f"{self._url}/{path}"
+
+    def _told(self, error: BaseException) -> str:
+        """What the client says, cut to its first part and without the secrets that it was given."""
+        return _without(self._secrets, _first_paragraph(error))[:_FOUND_CHARACTERS]
+
+    def _failure(self, error: Exception, path: str) -> StorageError:
+        told = self._told(error)
+        if isinstance(error, FileNotFoundError) and not _NO_BUCKET.search(told):
+            return ObjectNotFoundError("There is no such object.", where=self._where(path))
+        return StorageError(
+            "The object store failed, or refused.",
+            where=self._where(path),
+            found=told,
+            remedy="Check the bucket, the credentials and the endpoint; a failing store: try again.",
+        )
+
+    def _write_failure(self, error: Exception, path: str) -> StorageError:
+        told = self._told(error)
+        if isinstance(error, (PermissionDeniedError, UnauthenticatedError)):
+            remedy = "Give these credentials the right to put objects there."
+        elif _NO_BUCKET.search(told):
+            remedy = "Create the bucket, or correct its name."
+        else:
+            failure = self._failure(error, path)
+            if isinstance(failure, ObjectNotFoundError):
+                return StorageError(failure.what, where=failure.where, found=told)
+            return failure
+        return WriteRefusedError(
+            "The object store refused the write; nothing was written.",
+            where=self._where(path),
+            found=told,
+            remedy=remedy,
+        )
+
+    def _out_of_order(self, before: str, after: str) -> StorageError:
+        return StorageError(
+            "The object store does not list in the order of the names, so a table on it can't be followed.",
+            where=self._url,
+            found=f"{after!r} after {before!r}",
+            remedy="Use a bucket of general purpose: directory buckets (S3 Express) do not list in order.",
+        )
+
+
+def _rebuild(client: Client, url: str, conditional: Client) -> ObstoreStore:
+    return ObstoreStore(client, url=url, conditional=conditional)
+
+
+def _here(client: Client) -> Client:
+    """The client, if this process may use it: its threads do not survive a fork, and requests would wait for ever."""
+    process = os.getpid()
+    owner = _processes.setdefault("client", process)
+    if owner != process:
+        raise StorageError(
+            "Object stores can't be used in a process that was forked after their first use.",
+            found=f"process {process}; the client runs in {owner}",
+            remedy='Start processes with the method "spawn" or "forkserver".',
+        )
+    return client
+
+
+def _meta(entry: obstore.ObjectMeta) -> ObjectMeta:
+    return ObjectMeta(
+        path=entry["path"],
+        size_bytes=entry["size"],
+        modified_ms=int(entry["last_modified"].timestamp() * 1000),
+    )
+
+
+def _bucket_and_path(url: str) -> tuple[str, str]:
+    parts = urlsplit(url)
+    path = unquote(parts.path).strip("/")
+    if "@" in parts.netloc or not parts.hostname or parts.query or parts.fragment:
+        raise InvalidInputError(
+            "The URL of an object store names a bucket and a path, and nothing else.",
+            where=f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}/{path}",
+            remedy="Give s3://bucket/path; credentials and endpoint go into storage_options.",
+        )
+    if path:
+        check_path(path, url=f"s3://{parts.netloc}")
+    return parts.netloc, path
+
+
+def _s3_options(options: Mapping[str, str]) -> _S3Options:
+    """The options, split between the store and its HTTP client."""
+    config: dict[str, str] = {}
+    client_options: dict[str, str] = {}
+    for name, value in options.items():
+        plain = name.lower().removeprefix("aws_")
+        if plain in _LOCATION_OPTIONS:
+            raise InvalidInputError(
+                f"The option {name!r} contradicts the URL.",
+                remedy="Leave it away; the URL names the bucket.",
+            )
+        (client_options if plain in _CLIENT_OPTIONS else config)[plain] = value
+    return {
+        "config": cast("S3Config", config),
+        "client_options": cast("ClientConfig", client_options),
+    }
+
+
+def _bad_option(error: Exception, url: str, secrets: Iterable[str]) -> InvalidInputError:
+    told = _without(secrets, _first_paragraph(error))[:_FOUND_CHARACTERS]
+    if isinstance(error, UnknownConfigurationKeyError):
+        what, remedy = (
+            "An option of the object store is unknown.",
+            "Correct its name, or leave it away.",
+        )
+    else:
+        what, remedy = (
+            "The options do not make a client of the object store.",
+            "Correct the option.",
+        )
+    return InvalidInputError(what, where=url, found=told, remedy=remedy)
+
+
+def _secret_values(options: Mapping[str, str]) -> Iterator[str]:
+    for name, value in options.items():
+        if _SECRET.search(name) and len(value) >= _SHORTEST_SECRET:
+            yield value
+
+
+def _without(secrets: Iterable[str], text: str) -> str:
+    for secret in secrets:
+        text = text.replace(secret, "***")
+    return text
+
+
+def _first_paragraph(error: BaseException) -> str:
+    return str(error).partition("\n\nDebug source")[0]
