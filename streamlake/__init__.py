@@ -1,1 +1,148 @@
-"""Placeholder."""
+"""streamlake: a Delta Lake table as a message bus.
+
+Producers append small commits that carry exactly-once markers; consumers tail the log from where they
+were. The log in object storage is the only shared state.
+
+General layout, from the bottom; a file imports only from floors below its own:
+
+    errors, clock     what can go wrong; time and chance                        floor 0
+    protocol          the Delta protocol as values, without I/O                 floor 1
+    storage           bytes by path; knows nothing of Delta                     floor 1
+    log               segments, replay, snapshots, checkpoints, commits         floor 2
+    data              Parquet files, with statistics                            floor 3
+    operations        one file per table operation                              floor 4
+    stream            offsets, tail, sources, sinks, pipeline                   floor 5
+    table             Table, the handle that users hold                         floor 6
+    cli, testing      the command line; what tests of users can use             floor 7
+
+Everything a user needs is in this namespace; the modules below are not part of the contract.
+"""
+
+from streamlake.clock import SYSTEM_CLOCK, Clock, SystemClock
+from streamlake.data import Stager
+from streamlake.errors import (
+    CommitConflictError,
+    CommitError,
+    CommitUnknownError,
+    ConcurrentAppendError,
+    ConcurrentDeleteDeleteError,
+    ConcurrentDeleteReadError,
+    ConcurrentTransactionError,
+    ConditionalPutUnsupportedError,
+    ConstraintViolationError,
+    CorruptTableError,
+    DataRemovedError,
+    FencedError,
+    InvalidInputError,
+    LimitExceededError,
+    LogGapError,
+    LogTruncatedError,
+    MetadataChangedError,
+    ObjectExistsError,
+    ObjectNotFoundError,
+    OffsetOutOfRangeError,
+    PartlyCommittedError,
+    ProtocolChangedError,
+    SchemaMismatchError,
+    SourceError,
+    SourceUnavailableError,
+    StorageError,
+    StreamError,
+    StreamlakeError,
+    TableError,
+    TableExistsError,
+    TableNotFoundError,
+    TableReplacedError,
+    TopicNotFoundError,
+    UnsafePathError,
+    UnsupportedFeatureError,
+    VersionNotFoundError,
+    WriteRefusedError,
+)
+from streamlake.log import CommitResult, Limits, MarkerClaim
+from streamlake.operations import CommitRecord, OptimizeResult
+from streamlake.protocol import AddFile, SetTransaction
+from streamlake.storage import ObjectMeta, ObjectStore
+from streamlake.stream import (
+    Batch,
+    Batching,
+    Offset,
+    Pipeline,
+    PipelineResult,
+    Positions,
+    Sink,
+    Source,
+    TableSink,
+    TableSource,
+    TailOptions,
+)
+from streamlake.table import Snapshot, Table
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "SYSTEM_CLOCK",
+    "AddFile",
+    "Batch",
+    "Batching",
+    "Clock",
+    "CommitConflictError",
+    "CommitError",
+    "CommitRecord",
+    "CommitResult",
+    "CommitUnknownError",
+    "ConcurrentAppendError",
+    "ConcurrentDeleteDeleteError",
+    "ConcurrentDeleteReadError",
+    "ConcurrentTransactionError",
+    "ConditionalPutUnsupportedError",
+    "ConstraintViolationError",
+    "CorruptTableError",
+    "DataRemovedError",
+    "FencedError",
+    "InvalidInputError",
+    "LimitExceededError",
+    "Limits",
+    "LogGapError",
+    "LogTruncatedError",
+    "MarkerClaim",
+    "MetadataChangedError",
+    "ObjectExistsError",
+    "ObjectMeta",
+    "ObjectNotFoundError",
+    "ObjectStore",
+    "Offset",
+    "OffsetOutOfRangeError",
+    "OptimizeResult",
+    "PartlyCommittedError",
+    "Pipeline",
+    "PipelineResult",
+    "Positions",
+    "ProtocolChangedError",
+    "SchemaMismatchError",
+    "SetTransaction",
+    "Sink",
+    "Snapshot",
+    "Source",
+    "SourceError",
+    "SourceUnavailableError",
+    "Stager",
+    "StorageError",
+    "StreamError",
+    "StreamlakeError",
+    "SystemClock",
+    "Table",
+    "TableError",
+    "TableExistsError",
+    "TableNotFoundError",
+    "TableReplacedError",
+    "TableSink",
+    "TableSource",
+    "TailOptions",
+    "TopicNotFoundError",
+    "UnsafePathError",
+    "UnsupportedFeatureError",
+    "VersionNotFoundError",
+    "WriteRefusedError",
+    "__version__",
+]

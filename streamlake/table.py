@@ -1,4 +1,4 @@
-"""Table: the handle that users hold. It delegates; what it does is written in operations/ and stream/ (floor 6)."""
+"""Table: the handle that users hold; it delegates to operations/ and stream/ (floor 6)."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class Table:
 
     @property
     def id(self) -> str:
-        """The table's own id, which it keeps for life; a table made anew at one location has another."""
+        """The table's own id, kept for life; a table made anew in its place has another."""
         return self.log.head.metadata.id
 
     @property
@@ -175,15 +175,18 @@ class Table:
         ``already_committed`` and write nothing.
 
         Args:
-            data: A pyarrow Table, RecordBatch or RecordBatchReader, or anything with ``__arrow_c_stream__``.
+            data: A pyarrow Table, RecordBatch or RecordBatchReader, or anything with
+                ``__arrow_c_stream__``.
             txn: One or several exactly-once markers, of different app_ids.
-            expect: Compare-and-set: by app_id the marker that must be the table's latest (None: no marker), as
-                found at open or in the ``markers`` of the last result.
+            expect: Compare-and-set: by app_id the marker that must be the table's latest (None: no
+                marker), as found at open or in the ``markers`` of the last result.
 
         Raises:
-            SchemaMismatchError: The data do not fit; ``found`` names each difference. Nothing was written.
+            SchemaMismatchError: The data do not fit; ``found`` names each difference. Nothing was
+                written.
             ConstraintViolationError: A null in a NOT NULL column. Nothing was written.
-            PartlyCommittedError: Some of the markers are committed and some are not. Nothing was written.
+            PartlyCommittedError: Some of the markers are committed and some are not. Nothing was
+                written.
             FencedError: Another owner moved an expected marker.
             CommitConflictError: A concurrent commit rules this one out.
             CommitUnknownError: The outcome could not be learnt in time.
@@ -191,13 +194,14 @@ class Table:
         return operations.append(self.log, data, txn=txn, expect=expect)
 
     def stager(self) -> Stager:
-        """A picklable writer of data files for this table; nobody sees them before ``commit_staged``."""
+        """A picklable writer of data files, which nobody sees before ``commit_staged``."""
         return operations.stager(self.log)
 
     def commit_staged(
         self,
         files: Sequence[AddFile],
         *,
+        staged_by: Stager | None = None,
         txn: Markers = None,
         expect: Expectation | None = None,
         operation: str = "WRITE",
@@ -210,6 +214,7 @@ class Table:
         return operations.commit_staged(
             self.log,
             files,
+            staged_by=staged_by,
             txn=txn,
             expect=expect,
             operation=operation,
@@ -230,7 +235,7 @@ class Table:
         return self.log.refresh().markers
 
     def find_marker(self, app_id: str) -> CommitRecord | None:
-        """The newest commit still in the log that set the marker of ``app_id``; None where it is gone."""
+        """The newest commit still in the log that set the marker; None where it is gone."""
         return operations.find_marker(self.log, app_id)
 
     def history(self, *, limit: int | None = None) -> Iterator[CommitRecord]:
@@ -246,7 +251,8 @@ class Table:
         """Pack small files into large ones without a change of data; a tail does not see it.
 
         Raises:
-            ConcurrentDeleteDeleteError: A file was removed meanwhile; what was committed before stays.
+            ConcurrentDeleteDeleteError: A file was removed meanwhile; what was committed before
+                stays.
         """
         return operations.optimize(
             self.log, target_file_size_bytes=target_file_size_bytes, on_progress=on_progress

@@ -1,6 +1,7 @@
 """The transaction log: segments, replay, snapshots, checkpoints and commits (floor 2).
 
-Imports protocol and storage; knows commit files and checkpoints, and nothing of what is inside data files.
+Imports protocol and storage; knows commit files and checkpoints, and nothing of what is inside data
+files.
 """
 
 from streamlake.log.commit import Commit, read_commit

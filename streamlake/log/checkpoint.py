@@ -142,10 +142,10 @@ def read_checkpoint(store: ObjectStore, paths: tuple[str, ...], replay: Replay) 
             raise corrupt_checkpoint(store, path, str(error)) from error
 
 
-def _actions(column: pa.ChunkedArray[Any], kind: type[Action]) -> Iterator[Action]:
+def _actions(column: pa.ChunkedArray[pa.StructScalar], kind: type[Action]) -> Iterator[Action]:
     """The actions of one column; its rows of other kinds are null."""
     for chunk in column.chunks:
-        rows = chunk.drop_null()
+        rows: Any = chunk.drop_null()
         if not len(rows):
             continue
         names = [field.name for field in rows.type]
@@ -175,8 +175,8 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 -- the values of a Parquet row
 def encode_checkpoint(replay: Replay, *, now_ms: int) -> tuple[pa.Buffer, int]:
     """A classic checkpoint's bytes and its number of actions.
 
-    Expired tombstones are left out; those that stay carry no stats and tags. Adds and removes are written with
-    ``dataChange=false``, as the protocol asks of checkpoints.
+    Expired tombstones are left out; those that stay carry no stats and tags. Adds and removes are
+    written with ``dataChange=false``, as the protocol asks of checkpoints.
     """
     protocol, metadata = replay.checked()
     oldest_ms = now_ms - deleted_file_retention_ms(metadata.configuration)
@@ -217,8 +217,8 @@ def _row(action: Action) -> dict[str, Any]:
 def write_checkpoint(store: ObjectStore, replay: Replay, *, now_ms: int) -> int:
     """Write a classic checkpoint of a verified state, then the hint to it; returns its bytes.
 
-    Two requests. A crash between them leaves a checkpoint that a listing finds. Written unconditionally: whoever writes
-    a checkpoint of a version writes the same state.
+    Two requests. A crash between them leaves a checkpoint that a listing finds. Written
+    unconditionally: whoever writes a checkpoint of a version writes the same state.
     """
     data, actions = encode_checkpoint(replay, now_ms=now_ms)
     store.put(checkpoint_path(replay.version), memoryview(data))

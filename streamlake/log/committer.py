@@ -44,13 +44,14 @@ class Attempt:
     tries: int = 0
 
     def put(self, version: int, data: bytes) -> Outcome:
-        """Put the commit at ``version`` until it is known who has it: one request when all goes well.
+        """Put the commit at ``version`` until it is known who has it: one request as a rule.
 
-        Any answer but success is unknown, not failed: the object is read back, and the same bytes are put again
-        at the same version while nothing is there.
+        Any answer but success is unknown, not failed: the object is read back, and the same bytes
+        are put again at the same version while nothing is there.
 
         Raises:
-            WriteRefusedError: The store refused before anything could have landed; certainly not committed.
+            WriteRefusedError: The store refused before anything could have landed; certainly not
+                committed.
             CommitUnknownError: Tries or time ran out.
             CorruptTableError: The version is taken by a file that can't be decoded.
         """
@@ -95,7 +96,7 @@ class Attempt:
             return None
 
     def winners(self, first: int) -> Iterator[Commit]:
-        """Every commit from ``first`` on, in order: probed one by one, then listed once where there are many.
+        """Every commit from ``first`` on, in order: probed one by one, many listed once.
 
         Raises:
             LogTruncatedError: One was cleaned up, or is missing; it is never skipped.

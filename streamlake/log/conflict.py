@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
+
 from streamlake.errors import (
     ConcurrentDeleteDeleteError,
     MetadataChangedError,
@@ -24,9 +26,9 @@ def check_conflict(
 ) -> None:
     """Test a staged transaction against one commit that was made since it was staged.
 
-    ``protocol`` and ``metadata`` are the table's with the winner applied. Appends never conflict with appends; a
-    rewrite conflicts with the removal of its inputs; a change of metadata or protocol is checked against what is
-    staged, and passes where it still fits.
+    ``protocol`` and ``metadata`` are the table's with the winner applied. Appends never conflict
+    with appends; a rewrite conflicts with the removal of its inputs; a change of metadata or
+    protocol is checked against what is staged, and passes where it still fits.
 
     Raises:
         ProtocolChangedError: The new protocol forbids the transaction.
@@ -37,7 +39,7 @@ def check_conflict(
     if winner.protocol is not None:
         _check_protocol(staged, protocol, metadata, told)
     if winner.metadata is not None:
-        _check_metadata(staged, metadata, told)
+        check_metadata(staged, metadata, where=told)
     lost = [remove.path for remove in winner.removes if remove.key in staged.removed_keys]
     if lost:
         raise ConcurrentDeleteDeleteError(
@@ -69,21 +71,21 @@ def _check_protocol(
         ) from error
 
 
-def _check_metadata(staged: Transaction, metadata: Metadata, where: str) -> None:
-    """A blind append passes where its files still fit: the same columns, or further nullable ones."""
-    misfits: list[str] = []
+def check_metadata(staged: Transaction, metadata: Metadata, *, where: str) -> None:
+    """Test staged files against other metadata than they were written under.
+
+    A blind append passes where its files still fit: further nullable columns at most.
+
+    Raises:
+        MetadataChangedError: They do not fit.
+    """
     if staged.staged_schema is None or not staged.is_blind_append:
         misfits = ["the operation read the table under the old metadata"]
     elif metadata.partition_columns != staged.staged_partitions:
-        misfits = [
-            f"partitioned by {list(metadata.partition_columns)}, "
-            f"staged by {list(staged.staged_partitions)}"
-        ]
+        now, then = list(metadata.partition_columns), list(staged.staged_partitions)
+        misfits = [f"partitioned by {now}, the files were written for {then}"]
     else:
-        schema = schema_from_json(metadata.schema_string)
-        known = set(staged.staged_schema.names)
-        kept = [field for field in schema if field.name in known or not field.nullable]
-        misfits = schema_difference(type(schema)(kept), staged.staged_schema)
+        misfits = _schema_misfits(metadata.schema_string, staged.staged_schema)
     if misfits:
         raise MetadataChangedError(
             "A concurrent commit changed the table's metadata, and the staged files do not fit it.",
@@ -91,3 +93,12 @@ def _check_metadata(staged: Transaction, metadata: Metadata, where: str) -> None
             found="; ".join(misfits),
             remedy="Append again: the data will be checked against the new schema.",
         )
+
+
+def _schema_misfits(now: str, then: str) -> list[str]:
+    """What of the new schema the files lack: a column of theirs, or one that may not be null."""
+    schema = schema_from_json(now)
+    staged = schema_from_json(then)
+    known = set(staged.names)
+    needed = [field for field in schema if field.name in known or not field.nullable]
+    return schema_difference(pa.schema(needed), staged)

@@ -19,7 +19,7 @@ from streamlake.errors import (
 from streamlake.log.checkpoint import checkpoint_interval, write_checkpoint
 from streamlake.log.commit import Commit, read_commit
 from streamlake.log.committer import Attempt, Outcome
-from streamlake.log.conflict import check_conflict
+from streamlake.log.conflict import check_conflict, check_metadata
 from streamlake.log.limits import DEFAULT_LIMITS, Limits
 from streamlake.log.markers import already_committed, check_winner
 from streamlake.log.replay import Replay
@@ -45,7 +45,8 @@ from streamlake.storage import ObjectStore, prove_put_if_absent
 logger = logging.getLogger(__name__)
 
 STALE_PART_OF_RETENTION = 10
-"""A head or an attempt older than this part of the log retention is checked against the newest checkpoint."""
+"""A head or an attempt older than this part of the log retention is checked against the newest
+checkpoint."""
 
 _proven: set[str] = set()
 
@@ -67,8 +68,8 @@ class Head:
 class Log:
     """The log of one table, with the head that this handle has seen last.
 
-    Safe to use from several threads; starts none. Its reads are monotonic: the head never goes back, and a commit of
-    this handle is in every later read of it.
+    Safe to use from several threads; starts none. Its reads are monotonic: the head never goes
+    back, and a commit of this handle is in every later read of it.
     """
 
     def __init__(
@@ -157,6 +158,8 @@ class Log:
             if self._is_repeat(transaction):
                 return CommitResult(version=self.head.version, already_committed=True)
             check_writable(self.head.protocol, self.head.metadata, where=self.url)
+            if transaction.staged_schema not in {None, self.head.metadata.schema_string}:
+                check_metadata(transaction, self.head.metadata, where=self.url)
             result = self._commit_at_head(transaction)
         self._checkpoint_if_due()
         return result
@@ -294,7 +297,8 @@ class Log:
     def _is_stale(self) -> bool:
         """Whether log clean-up may have passed the head since it was seen.
 
-        By the wall clock, also where that went back, and by the monotonic one: either may stand still.
+        By the wall clock, also where that went back, and by the monotonic one: either may stand
+        still.
         """
         if self._head is None:
             return False
@@ -344,7 +348,7 @@ class Log:
         )
 
     def _checkpoint_if_due(self) -> None:
-        """Write a checkpoint if the interval was crossed. The commit is durable; a failure here is only logged."""
+        """Write a checkpoint if the interval was crossed; the commit is durable by then."""
         head = self.head
         configured = configured_interval(head.metadata.configuration)
         interval = checkpoint_interval(configured, head.file_count)
@@ -362,7 +366,7 @@ class Log:
                 logger.warning("no checkpoint of %s at %d", self.url, head.version, exc_info=True)
 
     def commit_times(self) -> Iterable[tuple[int, int]]:
-        """Each commit's version and the store's time of it in milliseconds, ascending: one listing."""
+        """Each commit's version and the store's time of it in milliseconds: one listing."""
         for meta in list_log(self.store):
             name = parse_log_name(meta.path)
             if isinstance(name, CommitName):

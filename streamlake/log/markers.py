@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 import msgspec
 
@@ -29,8 +29,8 @@ def staged_markers(
     """The markers of one commit, checked and stamped with ``lastUpdated``.
 
     Raises:
-        InvalidInputError: A version outside of int64 or negative, an empty app_id, two markers of one app, or
-            an expectation that does not name every marker.
+        InvalidInputError: A version outside of int64 or negative, an empty app_id, two markers of
+            one app, or an expectation that does not name every marker.
     """
     given = [txn] if isinstance(txn, SetTransaction) else list(txn or ())
     seen: set[str] = set()
@@ -61,8 +61,9 @@ def already_committed(
 ) -> bool:
     """Whether the table's markers say that these were committed before.
 
-    Without an expectation ``version <=`` the table's marker is a repeat. With one, only versions at or below the
-    marker found at open are; a marker that is not the expected one any more fences its owner.
+    Without an expectation ``version <=`` the table's marker is a repeat. With one, only versions at
+    or below the marker found at open are; a marker that is not the expected one any more fences its
+    owner.
 
     Raises:
         PartlyCommittedError: Some are repeats and some are not.
@@ -174,7 +175,7 @@ class MarkerClaim:
             _claims.difference_update(self._keys)
         self._keys = ()
 
-    def __enter__(self) -> MarkerClaim:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

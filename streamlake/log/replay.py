@@ -20,10 +20,10 @@ from streamlake.protocol import (
 
 
 class Replay:
-    """The state of a table, mutable, while actions are applied (PROTOCOL.md, "Action Reconciliation").
+    """The state of a table while actions are applied (PROTOCOL.md, "Action Reconciliation").
 
-    The latest protocol, metadata, marker by app_id and domain win; an add or a remove replaces what was known of the
-    same logical file.
+    The latest protocol, metadata, marker by app_id and domain win; an add or a remove replaces what
+    was known of the same logical file.
     """
 
     def __init__(self, root_url: str) -> None:
@@ -42,7 +42,7 @@ class Replay:
         self.version = commit.version
 
     def apply_actions(self, actions: Iterable[Action]) -> None:
-        """Apply actions of one commit or checkpoint: removes first, for a commit may re-add a path."""
+        """Apply actions of one commit or checkpoint: removes first, for paths may be re-added."""
         adds: list[AddFile] = []
         for action in actions:
             match action:

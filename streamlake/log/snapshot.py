@@ -51,10 +51,10 @@ class Snapshot:
 
 
 def replay_segment(store: ObjectStore, segment: LogSegment, *, limits: Limits) -> Replay:
-    """The state at the segment's version: from its newest checkpoint that can be read, and the commits after it.
+    """The state at the segment's version: a checkpoint and the commits after it.
 
-    A checkpoint that can't be read is passed over for an earlier one, or for the whole log, where every commit since
-    is still there.
+    A checkpoint that can't be read is passed over for an earlier one, or for the whole log, where
+    every commit since is still there.
 
     Raises:
         CorruptTableError: No way leads to the state.

@@ -15,10 +15,10 @@ from streamlake.storage import ObjectStore
 
 
 class LogTail:
-    """A cursor over the commits of a log. It builds no snapshot and keeps no state but its position.
+    """A cursor over the commits of a log; it keeps no state but its position.
 
-    Only ``<20 digits>.json`` is ever read: compacted files leave out what a follower must see (PROTOCOL.md, "Log
-    Compaction Files").
+    Only ``<20 digits>.json`` is ever read: compacted files leave out what a follower must see
+    (PROTOCOL.md, "Log Compaction Files").
     """
 
     def __init__(
@@ -32,7 +32,8 @@ class LogTail:
         self.next_version = next_version
         """The version that is read next."""
         self.listed_until = next_version - 1
-        """The newest version that is known to exist; commits up to it can be read without probing."""
+        """The newest version that is known to exist; commits up to it can be read without
+        probing."""
         self._store = store
         self._clock = clock
         self._limits = limits
@@ -47,8 +48,8 @@ class LogTail:
     def poll(self, *, most: int = 64, executor: Executor | None = None) -> Sequence[Commit]:
         """The next commits, or none: one request when idle or at the head.
 
-        After two polls in a row that found one the log is listed once, and up to ``most`` waiting commits are read, side
-        by side where an executor is given.
+        After two polls in a row that found one the log is listed once, and up to ``most`` waiting
+        commits are read, side by side where an executor is given.
 
         Raises:
             LogGapError: A version is missing between two that exist.
@@ -98,7 +99,7 @@ class LogTail:
         self.listed_until = expected - 1
 
     def _listed(self) -> tuple[list[int], int]:
-        """Commits from the next version on, ascending, each once; and the newest checkpoint, or -1."""
+        """Commits from the next version on, each once; and the newest checkpoint, or -1."""
         commits: set[int] = set()
         checkpoint = -1
         for meta in list_log(self._store, self.next_version):
@@ -110,7 +111,7 @@ class LogTail:
         return sorted(commits), checkpoint
 
     def _wait_for(self, version: int, checkpoint: int) -> None:
-        """A listing left ``version`` out though later ones exist: listings may lag, so look again for a while."""
+        """Look for a version that a listing left out: listings may lag."""
         pause_s = self._limits.gap_wait_s / self._limits.gap_probes
         for turn in range(self._limits.gap_probes):
             if turn:

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import pyarrow as pa
-
 from streamlake.log.markers import Expectation
 from streamlake.protocol import (
     Action,
@@ -38,10 +36,10 @@ class Transaction:
     expect: Expectation | None = None
     read_version: int = -1
     """The version that the transaction was staged against."""
-    staged_schema: pa.Schema | None = None
-    """The table's schema that the data files were written with."""
+    staged_schema: str | None = None
+    """The ``schemaString`` that the data files were written for."""
     staged_partitions: tuple[str, ...] = ()
-    """The partition columns that they were written with."""
+    """The partition columns that they were written for."""
     is_blind_append: bool = False
     """Whether it only adds files and read none."""
     info: Mapping[str, Any] = field(default_factory=dict)

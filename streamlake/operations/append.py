@@ -16,7 +16,7 @@ from streamlake.log import (
     already_committed,
     staged_markers,
 )
-from streamlake.protocol import AddFile, SetTransaction, schema_from_json
+from streamlake.protocol import AddFile, SetTransaction
 
 Markers: TypeAlias = SetTransaction | Sequence[SetTransaction] | None
 
@@ -30,7 +30,7 @@ def append(
     operation: str = "WRITE",
     operation_parameters: Mapping[str, Any] | None = None,
 ) -> CommitResult:
-    """Append rows in one commit: two requests, a data file and a commit file, when nobody is in the way.
+    """Append rows in one commit: two requests, a data file and a commit file, as a rule.
 
     Delivery: exactly once with a marker; once for each call that returns without one.
 
@@ -52,14 +52,27 @@ def append(
     head = log.head
     if already_committed(markers, expect, head.markers, where=log.url):
         return CommitResult(version=head.version, already_committed=True)
-    staged = stager(log).stage(data)
-    return _commit(log, staged, markers, expect, operation, operation_parameters)
+    writer = stager(log)
+    return log.commit(
+        Transaction(
+            operation=operation,
+            operation_parameters=operation_parameters or _append_mode(writer),
+            adds=writer.stage(data),
+            markers=markers,
+            expect=expect,
+            read_version=head.version,
+            staged_schema=writer.schema_json,
+            staged_partitions=writer.partition_columns,
+            is_blind_append=True,
+        )
+    )
 
 
 def commit_staged(
     log: Log,
     files: Sequence[AddFile],
     *,
+    staged_by: Stager | None = None,
     txn: Markers = None,
     expect: Expectation | None = None,
     operation: str = "WRITE",
@@ -67,10 +80,24 @@ def commit_staged(
 ) -> CommitResult:
     """Commit data files that a Stager of this table wrote, here or on other machines: one request.
 
-    Delivery, arguments and errors as ``append``. Files that are staged and never committed stay invisible.
+    Delivery, arguments and errors as ``append``. Files that are staged and never committed stay
+    invisible. ``staged_by`` tells under which schema the files were written; without it the one that
+    the handle knows is taken.
     """
-    markers = staged_markers(txn, expect, log.clock.now_ms())
-    return _commit(log, tuple(files), markers, expect, operation, operation_parameters)
+    writer = staged_by or stager(log)
+    return log.commit(
+        Transaction(
+            operation=operation,
+            operation_parameters=operation_parameters or _append_mode(writer),
+            adds=tuple(files),
+            markers=staged_markers(txn, expect, log.clock.now_ms()),
+            expect=expect,
+            read_version=log.head.version,
+            staged_schema=writer.schema_json,
+            staged_partitions=writer.partition_columns,
+            is_blind_append=True,
+        )
+    )
 
 
 def stager(log: Log) -> Stager:
@@ -78,28 +105,6 @@ def stager(log: Log) -> Stager:
     return Stager.over(log.store, log.head.metadata, clock=log.clock)
 
 
-def _commit(
-    log: Log,
-    files: tuple[AddFile, ...],
-    markers: tuple[SetTransaction, ...],
-    expect: Expectation | None,
-    operation: str,
-    operation_parameters: Mapping[str, Any] | None,
-) -> CommitResult:
-    metadata = log.head.metadata
-    if operation_parameters is None:
-        partitions = msgspec.json.encode(metadata.partition_columns).decode()
-        operation_parameters = {"mode": "Append", "partitionBy": partitions}
-    return log.commit(
-        Transaction(
-            operation=operation,
-            operation_parameters=operation_parameters,
-            adds=files,
-            markers=markers,
-            expect=expect,
-            read_version=log.head.version,
-            staged_schema=schema_from_json(metadata.schema_string),
-            staged_partitions=metadata.partition_columns,
-            is_blind_append=True,
-        )
-    )
+def _append_mode(writer: Stager) -> Mapping[str, Any]:
+    partitions = msgspec.json.encode(writer.partition_columns).decode()
+    return {"mode": "Append", "partitionBy": partitions}

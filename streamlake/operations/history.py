@@ -17,7 +17,8 @@ class CommitRecord:
 
     version: int
     timestamp_ms: int
-    """When it was committed, in milliseconds since the Unix epoch: ``inCommitTimestamp`` or the store's time."""
+    """When it was committed, in milliseconds since the Unix epoch: ``inCommitTimestamp`` or the
+    store's time."""
     operation: str | None
     operation_parameters: Mapping[str, Any]
     is_blind_append: bool
@@ -43,7 +44,8 @@ def history(log: Log, *, limit: int | None = None) -> Iterator[CommitRecord]:
 def find_marker(log: Log, app_id: str) -> CommitRecord | None:
     """The newest commit that set the marker, or None where the log no longer holds one.
 
-    One listing and one request a commit that is newer; the usual case, a replay right after a crash, reads a few.
+    One listing and one request a commit that is newer; the usual case, a replay right after a
+    crash, reads a few.
     """
     return next((record for record in history(log) if app_id in record.markers), None)
 

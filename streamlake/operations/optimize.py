@@ -35,10 +35,10 @@ def optimize(
     target_file_size_bytes: int = DEFAULT_TARGET_BYTES,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> OptimizeResult:
-    """Pack small files of a partition into files of about ``target_file_size_bytes``: one commit a bin.
+    """Pack small files of a partition into larger ones: one commit a bin.
 
-    Rows keep their order within a bin, and the actions say ``dataChange=false``, so that nobody who follows the table
-    sees them again. Appends go on meanwhile.
+    Rows keep their order within a bin, and the actions say ``dataChange=false``, so that nobody who
+    follows the table sees them again. Appends go on meanwhile.
 
     Args:
         log: The table's log.
@@ -121,7 +121,7 @@ def _rewrite(
             adds=written,
             removes=tuple(_removed(add, now_ms) for add in chosen),
             read_version=snapshot.version,
-            staged_schema=snapshot.schema,
+            staged_schema=snapshot.metadata.schema_string,
             staged_partitions=snapshot.metadata.partition_columns,
         )
     )

@@ -7,11 +7,13 @@ does not fit; unknown fields and unknown actions are passed over, as the protoco
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
 MAX_INT64 = 2**63 - 1
+
+_T = TypeVar("_T")
 
 
 class Format(msgspec.Struct, frozen=True):
@@ -183,36 +185,36 @@ class CommitInfo(msgspec.Struct, frozen=True):
     @property
     def token(self) -> str | None:
         """``txnId``: the unique token of the commit, by which its writer knows it again."""
-        return self._typed("txnId", str)
+        return _typed(self.fields.get("txnId"), str)
 
     @property
     def timestamp_ms(self) -> int | None:
         """When the writer says it committed, in milliseconds since the Unix epoch."""
-        return self._typed("timestamp", int)
+        return _typed(self.fields.get("timestamp"), int)
 
     @property
     def in_commit_timestamp_ms(self) -> int | None:
         """``inCommitTimestamp``, in milliseconds since the Unix epoch."""
-        return self._typed("inCommitTimestamp", int)
+        return _typed(self.fields.get("inCommitTimestamp"), int)
 
     @property
     def operation(self) -> str | None:
         """What was done: "WRITE", "STREAMING UPDATE", "OPTIMIZE", ..."""
-        return self._typed("operation", str)
+        return _typed(self.fields.get("operation"), str)
 
     @property
     def operation_parameters(self) -> Mapping[str, Any]:
         """Parameters of the operation, as its writer noted them."""
-        return self._typed("operationParameters", dict) or {}
+        return _typed(self.fields.get("operationParameters"), dict) or {}
 
     @property
     def is_blind_append(self) -> bool:
-        """Whether the commit only added files and read none; False where the writer does not say."""
+        """Whether the commit only added files and read none; False where the writer is silent."""
         return self.fields.get("isBlindAppend") is True
 
-    def _typed(self, name: str, kind: type) -> Any:
-        value = self.fields.get(name)
-        return value if isinstance(value, kind) else None
+
+def _typed(value: object, kind: type[_T]) -> _T | None:
+    return value if isinstance(value, kind) else None
 
 
 Action: TypeAlias = (

@@ -94,9 +94,14 @@ def _type(kind: Any, path: str, depth: int) -> pa.DataType:  # noqa: ANN401 -- a
             key = _type(kind["keyType"], f"{path}.key", depth + 1)
             value = _type(kind["valueType"], f"{path}.value", depth + 1)
             nullable = kind.get("valueContainsNull", True)
-            return pa.map_(key, pa.field("value", value, nullable=nullable))
+            return _map(key, value, nullable=nullable)
         case other:
             raise _unsupported(str(other), path)
+
+
+def _map(key: pa.DataType, value: pa.DataType, *, nullable: bool) -> pa.DataType:
+    field: Any = pa.field("value", value, nullable=nullable)
+    return pa.map_(key, field)
 
 
 def _primitive(kind: str, path: str) -> pa.DataType:
@@ -198,7 +203,7 @@ def _normal_field(field: pa.Field[Any], parent: str) -> pa.Field[Any]:
     )
 
 
-def _normal_type(kind: Any, path: str) -> pa.DataType:  # noqa: ANN401, PLR0911 -- any Arrow type
+def _normal_type(kind: Any, path: str) -> Any:  # noqa: ANN401, PLR0911 -- any Arrow type
     if isinstance(kind, pa.BaseExtensionType):
         return _normal_type(kind.storage_type, path)
     if pa.types.is_dictionary(kind):
@@ -218,7 +223,7 @@ def _normal_type(kind: Any, path: str) -> pa.DataType:  # noqa: ANN401, PLR0911 
     if pa.types.is_map(kind):
         value = _normal_type(kind.item_type, f"{path}.value")
         key = _normal_type(kind.key_type, f"{path}.key")
-        return pa.map_(key, pa.field("value", value, nullable=kind.item_field.nullable))
+        return _map(key, value, nullable=kind.item_field.nullable)
     if _is_listy(kind):
         element = _normal_type(kind.value_type, f"{path}.element")
         nullable = kind.value_field.nullable
