@@ -1,6 +1,7 @@
 """Bytes by path (floor 1): the seam that everything above reads and writes through.
 
-Knows nothing of Delta. One conformance suite, ``streamlake.testing.StoreConformance``, runs over every store.
+Knows nothing of Delta. One conformance suite, ``streamlake.testing.StoreConformance``, runs over
+every store.
 """
 
 from streamlake.storage.local import LocalStore

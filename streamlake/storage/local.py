@@ -19,28 +19,32 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 _READ_BYTES_MAX = 2**30
 """The most that one system call is asked to read."""
 _NAME_IN_TEMPORARY = 32
-"""How much of an object's name its temporary file carries: names may be as long as the file system allows."""
+"""How much of an object's name its temporary file carries: names may be as long as the file system
+allows."""
 
 
 class LocalStore:
     """Objects as files below a folder.
 
-    A put writes a hidden temporary file (``.<name>.<id>.tmp``) beside the object, syncs it, gives it its name in one
-    step (a rename, or for ``put_if_absent`` a hard link, which fails if the name is taken) and syncs the folder; new
-    folders are synced into theirs. So a process that is killed leaves at most a hidden file, and what was answered
-    survives a loss of power. Temporary files are not listed, and no object may have such a name.
+    A put writes a hidden temporary file (``.<name>.<id>.tmp``) beside the object, syncs it, gives
+    it its name in one step (a rename, or for ``put_if_absent`` a hard link, which fails if the name
+    is taken) and syncs the folder; new folders are synced into theirs. So a process that is killed
+    leaves at most a hidden file, and what was answered survives a loss of power. Temporary files
+    are not listed, and no object may have such a name.
 
-    Symbolic links: the root may be one. Below it, a link is read only if it leads to a file inside the root, and
-    a folder that is a link is refused. Listings pass over folders that are links.
+    Symbolic links: the root may be one. Below it, a link is read only if it leads to a file inside
+    the root, and a folder that is a link is refused. Listings pass over folders that are links.
 
-    Safe between threads, processes and forks; needs a file system with hard links for ``put_if_absent``. ``delete``
-    leaves empty folders, and may be undone by a loss of power.
+    Safe between threads, processes and forks; needs a file system with hard links for
+    ``put_if_absent``. ``delete`` leaves empty folders, and may be undone by a loss of power.
     """
 
     __slots__ = ("_root", "_sync", "_url")
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
-        """A store over ``root``, which need not exist yet; relative ones are taken from the working folder now.
+        """A store over ``root``, which need not exist yet.
+
+        A relative one is resolved against the working folder now.
 
         Raises:
             InvalidInputError: The root is empty, holds NUL, or is the root of the file system.
@@ -113,7 +117,8 @@ class LocalStore:
         Raises:
             ObjectExistsError: The name is taken.
             WriteRefusedError: Refused before a byte became visible; certainly not written.
-            ConditionalPutUnsupportedError: The file system has no hard links; certainly not written.
+            ConditionalPutUnsupportedError: The file system has no hard links; certainly not
+                written.
             StorageError: It may have been written, but perhaps not durably.
         """
         target, temporary = self._names(path)
@@ -123,8 +128,8 @@ class LocalStore:
     def list_from(self, prefix: str, start_after: str = "") -> Iterator[ObjectMeta]:
         """Objects whose path begins with ``prefix`` and sorts after ``start_after``, in byte order.
 
-        Each folder is read when the listing reaches it; folders that end before ``start_after`` are not read.
-        An object that is deleted meanwhile may be left out.
+        Each folder is read when the listing reaches it; folders that end before ``start_after`` are
+        not read. An object that is deleted meanwhile may be left out.
         """
         check_prefix(prefix, start_after, url=self._url)
         self._sync.refuse_links(f"{self._root}/{prefix}".rpartition("/")[0])
@@ -172,14 +177,15 @@ class LocalStore:
                 raise self._failure(error, path) from None
             descriptor = self._open_link(full, path)
         try:
-            status = os.fstat(descriptor)
-            if not S_ISREG(status.st_mode):
-                raise self._missing(path)
             self._sync.refuse_links(full.rpartition("/")[0])
+            status = os.fstat(descriptor)
         except BaseException:
             os.close(descriptor)
             raise
-        return descriptor, status.st_size
+        if S_ISREG(status.st_mode):
+            return descriptor, status.st_size
+        os.close(descriptor)
+        raise self._missing(path)
 
     def _open_link(self, full: str, path: str) -> int:
         try:
@@ -208,7 +214,7 @@ class LocalStore:
             raise StorageError(
                 "Names of that form are kept for temporary files.",
                 where=f"{self._root}/{path}",
-                remedy=f'Choose a name that does not begin with "." and end in "{TEMPORARY_SUFFIX}".',
+                remedy=f'Let the name not begin with "." or not end in "{TEMPORARY_SUFFIX}".',
             )
         fresh = f".{name[:_NAME_IN_TEMPORARY]}.{SYSTEM_CLOCK.new_id()}{TEMPORARY_SUFFIX}"
         return f"{self._root}/{path}", f"{self._root}/{folder}{slash}{fresh}"

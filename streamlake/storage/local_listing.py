@@ -11,15 +11,16 @@ from streamlake.errors import StorageError
 from streamlake.storage.store import ObjectMeta
 
 TEMPORARY_SUFFIX = ".tmp"
-"""Files that begin with "." and end like this are being written, or were left by a writer that was killed."""
+"""Files that begin with "." and end like this are being written, or were left by a writer that was
+killed."""
 _TEMPORARY_SUFFIX = TEMPORARY_SUFFIX.encode()
 
 
 def list_folder(root: str, prefix: str, start_after: str) -> Iterator[ObjectMeta]:
-    """Objects below ``root`` whose relative path begins with ``prefix`` and sorts after ``start_after``.
+    """Objects below ``root`` whose path begins with ``prefix`` and sorts after ``start_after``.
 
-    A folder sorts as its name with "/" behind it, so that the order is that of whole paths. One folder a level is
-    held in memory, as its names.
+    A folder sorts as its name with "/" behind it, so that the order is that of whole paths. One
+    folder a level is held in memory, as its names.
 
     Raises:
         StorageError: A folder can't be read.
@@ -37,7 +38,7 @@ def list_folder(root: str, prefix: str, start_after: str) -> Iterator[ObjectMeta
 
 
 def _names(top: bytes, folder: bytes, wanted: bytes, after: bytes) -> list[bytes]:
-    """Sorted relative paths of what a folder holds and the listing wants; those of folders end in "/"."""
+    """Sorted paths of what the listing wants of a folder; those of folders end in "/"."""
     names = []
     try:
         with os.scandir(top + folder) as entries:

@@ -1,7 +1,7 @@
 """How a file gets its bytes, its name and its durability on local disk.
 
-Two stages with a sharp line between them. Up to the line nothing is visible, and every failure is certain; from
-the link or rename on, a failure leaves it open whether the object is there for good.
+Two stages with a sharp line between them. Up to the line nothing is visible, and every failure is
+certain; from the link or rename on, a failure leaves it open whether the object is there for good.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ if sys.platform == "darwin":
     import fcntl
 
     def sync_file(descriptor: int) -> None:
-        """Bring a file's bytes to the disk's platters; plain fsync stops at the disk's cache there."""
+        """Bring a file's bytes to the medium; fsync stops at the disk's cache there."""
         fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
 else:
     sync_file = os.fsync
 
 
 class FolderSync:
-    """Knows which folders below a root are entered in theirs for good, so that a put need not see to it again."""
+    """Knows which folders below a root are entered in theirs for good."""
 
     __slots__ = ("_durable", "_root")
 
@@ -62,7 +62,7 @@ class FolderSync:
         self._durable: dict[str, tuple[int, int]] = {}
 
     def refuse_links(self, folder: str) -> None:
-        """Refuse a folder that is, or is below, a symbolic link under the root; a missing one passes.
+        """Refuse a folder that is, or is below, a link under the root; a missing one passes.
 
         Raises:
             StorageError: One of the folders is a link, or can't be looked at.
@@ -114,7 +114,9 @@ class FolderSync:
 
 
 def stage(temporary: str, data: bytes | memoryview, *, sync: FolderSync, where: str) -> None:
-    """Write ``data`` to a new file and sync it; its folder is made if need be. Leaves no file behind on failure.
+    """Write ``data`` to a new file and sync it; make its folder if need be.
+
+    Leaves no file behind where it fails.
 
     Raises:
         WriteRefusedError: Whatever the file system answered: nothing is visible yet.
@@ -190,7 +192,7 @@ def sync_folder(folder: str) -> None:
 
 
 def _sync_above(folder: str) -> None:
-    """Sync the folder that holds ``folder``; one that this user may pass through but not read is left alone."""
+    """Sync the folder that holds ``folder``, unless this user may not read it."""
     with contextlib.suppress(PermissionError):
         sync_folder(folder.rpartition("/")[0] or "/")
 
@@ -220,7 +222,8 @@ def _sync_entry(target: str) -> None:
         sync_folder(target.rpartition("/")[0])
     except OSError as error:
         raise StorageError(
-            "The object was written, but its folder could not be synced: it may not survive a loss of power.",
+            "The object was written, but its folder could not be synced: "
+            "it may not survive a loss of power.",
             where=target,
             found=_told(error),
             remedy="Check the disk; then read the object back and write it again if it is missing.",

@@ -24,16 +24,17 @@ _LISTING_CHUNK = 1000
 class MemoryStore:
     """Objects in a dictionary; they live as long as the store does.
 
-    Every promise of ObjectStore, within one process. A pickled store finds itself again in the process that made it;
-    in another one unpickling is a StorageError, for the objects are not there. After a fork each process goes on
-    with a copy of its own.
+    Every promise of ObjectStore, within one process. A pickled store finds itself again in the
+    process that made it; in another one unpickling is a StorageError, for the objects are not
+    there. After a fork each process goes on with a copy of its own.
     """
 
     def __init__(self, *, name: str = "", clock: Clock = SYSTEM_CLOCK) -> None:
         """An empty store.
 
         Args:
-            name: Its name in the URL; a fresh one if empty. See ``memory_store`` for stores shared by name.
+            name: Its name in the URL; a fresh one if empty. See ``memory_store`` for stores shared
+                by name.
             clock: Gives the time of each put.
 
         Raises:
@@ -86,7 +87,7 @@ class MemoryStore:
         self._put(path, bytes(data), replace=False)
 
     def list_from(self, prefix: str, start_after: str = "") -> Iterator[ObjectMeta]:
-        """Objects whose path begins with ``prefix`` and sorts after ``start_after``, in byte order."""
+        """Objects that begin with ``prefix`` and sort after ``start_after``, in byte order."""
         check_prefix(prefix, start_after, url=self.url)
         return self._list(path_key(prefix), path_key(start_after))
 
@@ -137,7 +138,7 @@ class MemoryStore:
 
 
 def memory_store(name: str) -> MemoryStore:
-    """The store of that name in this process: made at the first call, kept as long as the process lives."""
+    """The store of that name, made at the first call; it lives as long as the process."""
     with _naming_lock:
         if name not in _kept:
             _kept[name] = _alive.get(name) or MemoryStore(name=name)

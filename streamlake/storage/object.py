@@ -1,4 +1,4 @@
-"""Object stores of clouds, through obstore: conditional puts, listings with an offset, typed errors."""
+"""Object stores of clouds, through obstore: conditional puts, ordered listings, typed errors."""
 
 from __future__ import annotations
 
@@ -72,11 +72,13 @@ class _S3Options(TypedDict):
 class ObstoreStore:
     """Objects in S3, or in what speaks its protocol.
 
-    ``put_if_absent`` is one request with ``If-None-Match: *``, never repeated by the client: only a refusal on that
-    condition is an ObjectExistsError; a 409, a 5xx, a time-out or a reset is a plain StorageError, the outcome
-    unknown. All other requests are repeated by the client with backoff (10 times, 3 minutes at most).
+    ``put_if_absent`` is one request with ``If-None-Match: *``, never repeated by the client: only a
+    refusal on that condition is an ObjectExistsError; a 409, a 5xx, a time-out or a reset is a
+    plain StorageError, the outcome unknown. All other requests are repeated by the client with
+    backoff (10 times, 3 minutes at most).
 
-    Safe between threads. After a fork the child must make, or unpickle, a store of its own.
+    Safe between threads. The first request starts the client's own threads, which do not survive a
+    fork: in a process that is forked after it every request is a StorageError.
     """
 
     __slots__ = ("_client", "_conditional", "_options", "_secrets", "_url")
@@ -87,7 +89,8 @@ class ObstoreStore:
         Args:
             client: Serves everything but ``put_if_absent``.
             url: The root, for messages; without secrets.
-            conditional: Serves ``put_if_absent``, and must not repeat requests; ``client`` itself if None.
+            conditional: Serves ``put_if_absent``, and must not repeat requests; ``client`` itself
+                if None.
         """
         self._client = client
         self._conditional = client if conditional is None else conditional
@@ -97,17 +100,21 @@ class ObstoreStore:
 
     @classmethod
     def from_url(cls, url: str, options: Mapping[str, str] | None = None) -> ObstoreStore:
-        """The store at ``s3://bucket/path``, configured by ``options`` and the ``AWS_*`` environment variables.
+        """The store at ``s3://bucket/path``.
+
+        Configured by ``options``, and by the ``AWS_*`` environment variables where they are silent.
 
         Args:
             url: Percent-decoded once.
-            options: Names as in the environment, in any case, with or without ``AWS_``: ``access_key_id``,
-                ``secret_access_key``, ``session_token``, ``region``, ``endpoint``, ``virtual_hosted_style_request``,
-                ``skip_signature``, ...; of the HTTP client ``allow_http``, ``timeout`` ("30s"),
-                ``connect_timeout``, ``proxy_url``, ``root_certificate``, ...
+            options: Names as in the environment, in any case, with or without ``AWS_``:
+                ``access_key_id``, ``secret_access_key``, ``session_token``, ``region``,
+                ``endpoint``, ``virtual_hosted_style_request``, ``skip_signature``, ...; of the HTTP
+                client ``allow_http``, ``timeout`` ("30s"), ``connect_timeout``, ``proxy_url``,
+                ``root_certificate``, ...
 
         Raises:
-            InvalidInputError: The URL is malformed or carries a user, or an option is unknown or has a bad value.
+            InvalidInputError: The URL is malformed or carries a user, or an option is unknown or
+                has a bad value.
         """
         bucket, path = _bucket_and_path(url)
         given = dict(options or {})
@@ -204,7 +211,7 @@ class ObstoreStore:
             raise self._write_failure(error, path) from None
 
     def list_from(self, prefix: str, start_after: str = "") -> Iterator[ObjectMeta]:
-        """Objects whose path begins with ``prefix`` and sorts after ``start_after``, a page at a time.
+        """Objects that begin with ``prefix`` and sort after ``start_after``, a page at a time.
 
         Raises:
             StorageError: The store failed, or does not list in the order of the names.
@@ -235,7 +242,7 @@ class ObstoreStore:
         # Clients take whole folders as prefixes; the offset spares what sorts before the name.
         offset = max(start_after, prefix[:-1] if name else "")
         last = start_after
-        # A path that steps back is the marker object of a folder, "a/", of which clients cut the slash.
+        # A step back may be the marker object of a folder, "a/": clients cut its slash.
         try:
             pages = obstore.list(
                 _here(self._client),
@@ -272,7 +279,7 @@ class ObstoreStore:
             "The object store failed, or refused.",
             where=self._where(path),
             found=told,
-            remedy="Check the bucket, the credentials and the endpoint; a failing store: try again.",
+            remedy="Check bucket, credentials and endpoint; if the store is failing, try again.",
         )
 
     def _write_failure(self, error: Exception, path: str) -> StorageError:
@@ -295,10 +302,10 @@ class ObstoreStore:
 
     def _out_of_order(self, before: str, after: str) -> StorageError:
         return StorageError(
-            "The object store does not list in the order of the names, so a table on it can't be followed.",
+            "The object store does not list in the order of the names; a table needs that.",
             where=self._url,
             found=f"{after!r} after {before!r}",
-            remedy="Use a bucket of general purpose: directory buckets (S3 Express) do not list in order.",
+            remedy="Use a general purpose bucket; directory buckets (S3 Express) have no order.",
         )
 
 
@@ -307,7 +314,10 @@ def _rebuild(client: Client, url: str, conditional: Client) -> ObstoreStore:
 
 
 def _here(client: Client) -> Client:
-    """The client, if this process may use it: its threads do not survive a fork, and requests would wait for ever."""
+    """The client, if this process may use it.
+
+    Its threads do not survive a fork: requests in the child would wait for ever.
+    """
     process = os.getpid()
     owner = _processes.setdefault("client", process)
     if owner != process:

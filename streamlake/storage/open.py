@@ -20,12 +20,15 @@ def open_store(
     """The store at ``url``. Connects to nothing and creates nothing yet.
 
     Args:
-        url: A path of this machine (taken literally, "%" included), ``file:///path`` (percent-decoded once; Hadoop's
-            ``file:/path`` too), ``memory://name`` (one store a name in this process), or ``s3://bucket/path``.
-        storage_options: For ``s3://`` the options of ``ObstoreStore.from_url``; no other store takes any.
+        url: A path of this machine (taken literally, "%" included), ``file:///path``
+            (percent-decoded once; Hadoop's ``file:/path`` too), ``memory://name`` (one store a name
+            in this process), or ``s3://bucket/path``.
+        storage_options: For ``s3://`` the options of ``ObstoreStore.from_url``; no other store
+            takes any.
 
     Raises:
-        InvalidInputError: The scheme is not supported, the URL is malformed, or an option is unknown.
+        InvalidInputError: The scheme is not supported, the URL is malformed, or an option is
+            unknown.
     """
     text = os.fspath(url)
     options = dict(storage_options or {})
@@ -58,7 +61,7 @@ def _file_path(url: str) -> str:
         raise InvalidInputError(
             "A file URL names an absolute path of this machine, and nothing else.",
             where=url,
-            remedy='Give file:///path, with "?" and "#" in the path as %3F and %23; or the plain path.',
+            remedy='Give file:///path, with "?" as %3F and "#" as %23; or the plain path.',
         )
     return unquote(parts.path, errors="surrogateescape")
 

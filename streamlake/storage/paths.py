@@ -10,8 +10,9 @@ _REMEDY = 'Give a path relative to the root, its parts joined by single "/".'
 def check_path(path: str, *, url: str) -> None:
     """Refuse a path that does not name an object below the root of the store at ``url``.
 
-    Refused are: the empty path, an absolute one, empty parts ("a//b", "a/"), the parts "." and "..", NUL, and what
-    has no bytes (half a surrogate pair; a byte of a file name that is no UTF-8 may stand as Python escapes it).
+    Refused are: the empty path, an absolute one, empty parts ("a//b", "a/"), the parts "." and
+    "..", NUL, and what has no bytes (half a surrogate pair; a byte of a file name that is no UTF-8
+    may stand as Python escapes it).
 
     Raises:
         StorageError: It is one of these.
@@ -35,11 +36,12 @@ def check_path(path: str, *, url: str) -> None:
 def check_prefix(prefix: str, start_after: str, *, url: str) -> None:
     """Refuse a prefix whose folders leave the root of the store at ``url``.
 
-    Its last part is only the beginning of a name: ".." finds "..a". ``start_after`` is compared and never opened, so
-    it may be any text.
+    Its last part is only the beginning of a name: ".." finds "..a". ``start_after`` is compared and
+    never opened, so it may be any text.
 
     Raises:
-        StorageError: A folder in the prefix is one that no path may have, or one of the two has no bytes.
+        StorageError: A folder in the prefix is one that no path may have, or one of the two has no
+            bytes.
     """
     folder, slash, name = prefix.rpartition("/")
     if slash:

@@ -1,4 +1,4 @@
-"""Does a store honour put-if-absent? Asked of the store itself, for some take the condition and ignore it."""
+"""Does a store honour put-if-absent? Some take the condition and ignore it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PROBE_FOLDER = "_streamlake/probe"
 _PUTS = 6
 """Enough for a first put, a refused one, and four whose answers get lost."""
 _REMEDY = (
-    "Use a store with conditional puts (S3 itself, or a server that honours If-None-Match), or open the "
+    "Use a store with conditional puts (S3, or a server that honours If-None-Match), or open the "
     "table with single_writer=True if no other process ever writes to it."
 )
 
@@ -26,11 +26,12 @@ _REMEDY = (
 def prove_put_if_absent(store: ObjectStore, clock: Clock) -> None:
     """Put one object twice; the second put must be refused and must leave the first one's bytes.
 
-    Costs two puts, a get and a delete. Answers that get lost are put again, a bounded number of times.
+    Costs two puts, a get and a delete. Answers that get lost are put again, a bounded number of
+    times.
 
     Raises:
-        ConditionalPutUnsupportedError: The second put was accepted, or replaced the object, or the store says itself
-            that it can't.
+        ConditionalPutUnsupportedError: The second put was accepted, or replaced the object, or the
+            store says itself that it can't.
         WriteRefusedError: Nothing may be written there.
         StorageError: The store did not answer clearly often enough to tell.
     """
@@ -66,7 +67,7 @@ def _put_until_refused(store: ObjectStore, path: str) -> bytes:
 
 def _unsupported(store: ObjectStore, found: str) -> ConditionalPutUnsupportedError:
     return ConditionalPutUnsupportedError(
-        "The store does not honour put-if-absent, so two writers could both win a version of the table.",
+        "The store does not honour put-if-absent, so two writers could both win a version.",
         where=store.url,
         found=found,
         remedy=_REMEDY,

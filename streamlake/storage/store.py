@@ -1,8 +1,8 @@
 """The seam for bytes: what a table needs of an object store.
 
-Three promises carry everything above (PROTOCOL.md, "Delta Log Entries"): an object becomes visible whole or not at
-all; of several ``put_if_absent`` of one name exactly one succeeds; a listing shows every object whose put was answered
-before the listing began.
+Three promises carry everything above (PROTOCOL.md, "Delta Log Entries"): an object becomes visible
+whole or not at all; of several ``put_if_absent`` of one name exactly one succeeds; a listing shows
+every object whose put was answered before the listing began.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class ObjectMeta:
 class ObjectStore(Protocol):
     """Bytes by path, under one root. Paths are relative, "/"-separated and not URL-encoded.
 
-    Every method raises ObjectNotFoundError where a named object is missing and another StorageError where the store
-    fails. Implementations are safe to use from several threads, pickle by their configuration, start no thread, retry
-    reads as they see fit and never retry ``put_if_absent``.
+    Every method raises ObjectNotFoundError where a named object is missing and another StorageError
+    where the store fails. Implementations are safe to use from several threads, pickle by their
+    configuration, start no thread, retry reads as they see fit and never retry ``put_if_absent``.
     """
 
     @property
@@ -50,14 +50,15 @@ class ObjectStore(Protocol):
         Raises:
             ObjectExistsError: The name is taken, perhaps by an earlier try of this very put.
             WriteRefusedError: Refused before a byte became visible; certainly not written.
-            StorageError: Anything else. The outcome is unknown: the object may exist, or appear later.
+            StorageError: Anything else. The outcome is unknown: the object may exist, or appear
+                later.
         """
 
     def list_from(self, prefix: str, start_after: str = "") -> Iterator[ObjectMeta]:
         """Objects whose path begins with ``prefix`` and sorts after ``start_after`` (a whole path).
 
-        In ascending order of the UTF-8 bytes of the path, lazily, folders below included. A prefix that matches
-        nothing gives nothing.
+        In ascending order of the UTF-8 bytes of the path, lazily, folders below included. A prefix
+        that matches nothing gives nothing.
         """
 
     def stat(self, path: str) -> ObjectMeta:

@@ -1,7 +1,7 @@
 """What tests need to run streamlake for real, on time and storage that they control (floor 7).
 
-Stores that fail as object stores fail, a clock that stands still, and the suite that every ObjectStore has to pass:
-the fakes here pass it too. Nothing in it imports pytest.
+Stores that fail as object stores fail, a clock that stands still, and the suite that every
+ObjectStore has to pass: the fakes here pass it too. Nothing in it imports pytest.
 """
 
 from streamlake.testing.counting_store import CountingStore

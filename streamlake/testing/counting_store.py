@@ -17,7 +17,8 @@ class CountingStore:
         self.inner = inner
         """The store that does the work."""
         self.requests: list[tuple[str, str]] = []
-        """(method, path) of each request, also of those that failed; of a listing, its prefix. Clear it at will."""
+        """(method, path) of each request, also of those that failed; of a listing, its prefix.
+        Clear it at will."""
 
     @property
     def url(self) -> str:

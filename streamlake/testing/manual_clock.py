@@ -9,7 +9,7 @@ _START_MS = 1_700_000_000_000
 
 
 class ManualClock:
-    """Time that moves only by ``sleep`` and ``advance``; identifiers and jitter that repeat from run to run.
+    """Time that moves only by ``sleep`` and ``advance``; ids and jitter that repeat every run.
 
     Safe between threads. A sleep returns at once, with the clock moved on.
     """
@@ -19,7 +19,8 @@ class ManualClock:
 
         Args:
             now_ms: Wall-clock time to start from, in milliseconds since the Unix epoch.
-            seed: Of the identifiers and the jitter: clocks of one seed give the same ones in the same order.
+            seed: Of the identifiers and the jitter: clocks of one seed give the same ones in the
+                same order.
         """
         self.sleeps: list[float] = []
         """Each sleep that was asked for, in seconds."""
