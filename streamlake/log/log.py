@@ -24,7 +24,7 @@ from streamlake.log.limits import DEFAULT_LIMITS, Limits
 from streamlake.log.markers import already_committed, check_winner
 from streamlake.log.replay import Replay
 from streamlake.log.segment import find_segment, hinted_version, list_log
-from streamlake.log.snapshot import Snapshot, replay_segment, snapshot_of
+from streamlake.log.snapshot import Snapshot, load_state, snapshot_of
 from streamlake.log.transaction import CommitResult, Transaction
 from streamlake.protocol import (
     CommitName,
@@ -130,9 +130,7 @@ class Log:
             LogTruncatedError: It has been cleaned up.
         """
         if version is not None and (self._head is None or version != self._head.version):
-            replay = replay_segment(
-                self.store, find_segment(self.store, version), limits=self.limits
-            )
+            replay, _ = load_state(self.store, version, limits=self.limits)
             return self._readable(replay)
         with self._lock:
             head = self.head if version is not None else self.refresh()
@@ -189,8 +187,7 @@ class Log:
             return head.version
 
     def _load(self) -> Head:
-        segment = find_segment(self.store)
-        replay = replay_segment(self.store, segment, limits=self.limits)
+        replay, segment = load_state(self.store, limits=self.limits)
         protocol, metadata = replay.checked()
         check_readable(protocol, where=self.url)
         self._replay = replay
@@ -228,7 +225,7 @@ class Log:
         """The full state at ``version``, brought up from the one held, or read anew."""
         held = self._replay
         if held is None or held.version > version:
-            held = replay_segment(self.store, find_segment(self.store, version), limits=self.limits)
+            held, _ = load_state(self.store, version, limits=self.limits)
         for missing in range(held.version + 1, version + 1):
             held.apply(read_commit(self.store, missing, limits=self.limits))
         self._replay = held
@@ -315,10 +312,9 @@ class Log:
         """
         if not self._is_stale():
             return
-        segment = find_segment(self.store)
+        state, segment = load_state(self.store, limits=self.limits)
         if commit.version > max(segment.checkpoint_versions, default=-1):
             return
-        state = replay_segment(self.store, segment, limits=self.limits)
         marked = any(state.markers.get(app) == m for app, m in commit.markers.items())
         if marked or any(add.key in state.files for add in commit.adds):
             return

@@ -80,8 +80,13 @@ def hinted_version(store: ObjectStore) -> int:
         return 0
 
 
-def find_segment(store: ObjectStore, version: int | None = None) -> LogSegment:
+def find_segment(
+    store: ObjectStore, version: int | None = None, *, hinted: bool = True
+) -> LogSegment:
     """Find the files that make up ``version``, or the newest one: two requests.
+
+    ``hinted=False`` lists the whole log, whatever ``_last_checkpoint`` says, so that every checkpoint
+    is seen.
 
     Raises:
         TableNotFoundError: There is neither a commit nor a checkpoint.
@@ -90,7 +95,7 @@ def find_segment(store: ObjectStore, version: int | None = None) -> LogSegment:
         LogGapError: A commit between two others is missing.
         UnsupportedFeatureError: Only a kind of checkpoint that is not read would serve.
     """
-    hint = hinted_version(store)
+    hint = hinted_version(store) if hinted else 0
     if hint and (version is None or hint <= version):
         found = _Listing(store, hint, version)
         if found.checkpoints:

@@ -13,7 +13,7 @@ from streamlake.log.checkpoint import read_checkpoint
 from streamlake.log.commit import read_commit
 from streamlake.log.limits import Limits
 from streamlake.log.replay import Replay
-from streamlake.log.segment import LogSegment
+from streamlake.log.segment import LogSegment, find_segment
 from streamlake.protocol import (
     AddFile,
     Metadata,
@@ -48,6 +48,27 @@ class Snapshot:
         """The version of the latest marker of ``app_id``; None where there is none."""
         marker = self.markers.get(app_id)
         return None if marker is None else marker.version
+
+
+def load_state(
+    store: ObjectStore, version: int | None = None, *, limits: Limits
+) -> tuple[Replay, LogSegment]:
+    """The state at ``version``, or at the newest one, and the files that it was read from.
+
+    A checkpoint that can't be read is passed over for an earlier one, or for the whole log, where
+    every commit since is still there.
+
+    Raises:
+        CorruptTableError: No way leads to the state.
+    """
+    segment = find_segment(store, version)
+    try:
+        return replay_segment(store, segment, limits=limits), segment
+    except CorruptTableError:
+        whole = find_segment(store, version, hinted=False)
+        if whole == segment:
+            raise
+        return replay_segment(store, whole, limits=limits), whole
 
 
 def replay_segment(store: ObjectStore, segment: LogSegment, *, limits: Limits) -> Replay:
