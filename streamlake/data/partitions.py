@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streamlake.data.bounds import Column
+from streamlake.errors import ConstraintViolationError, InvalidInputError
 from streamlake.protocol.partition import encode_partition_value, partition_path
 from streamlake.protocol.schema import schema_from_json
 
@@ -45,13 +46,11 @@ class FileLayout:
         elif table.num_rows:
             columns = [table.column(name) for name in self.partition_columns]
             for first, members in _groups(columns):
-                yield (
-                    tuple(
-                        encode_partition_value(column[first].as_py(), column.type)
-                        for column in columns
-                    ),
-                    rows if members is None else rows.take(members),
+                key = tuple(
+                    _encoded(column[first], self.table.field(name))
+                    for name, column in zip(self.partition_columns, columns, strict=True)
                 )
+                yield key, rows if members is None else rows.take(members)
 
     def partition_values(self, key: PartitionKey) -> dict[str, str | None]:
         """The value of ``add.partitionValues``."""
@@ -84,6 +83,25 @@ def file_layout(schema_json: str, partition_columns: tuple[str, ...]) -> FileLay
     )
     fields = [schema.field(i).remove_metadata() for i in stored]
     return FileLayout(schema, partition_columns, pa.schema(fields), stored)
+
+
+def _encoded(value: pa.Scalar[Any], field: pa.Field[Any]) -> str | None:
+    try:
+        text = encode_partition_value(value.as_py(), field.type)
+    except (ValueError, OverflowError) as error:
+        raise InvalidInputError(
+            f"A value of partition column {field.name!r} can't be written.",
+            found=str(error),
+            remedy="Keep partition values within the years 1 to 9999.",
+        ) from error
+    if text is None and not field.nullable:
+        # Only empty strings and bytes come here: the log can't tell them from null.
+        raise ConstraintViolationError(
+            f"Partition column {field.name!r} is NOT NULL, where an empty value counts as null.",
+            found=repr(value.as_py()),
+            remedy="Fill or drop those rows; nothing of this data was written.",
+        )
+    return text
 
 
 def _groups(columns: list[Column]) -> Iterator[tuple[int, pa.Array[Any] | None]]:

@@ -161,11 +161,11 @@ class _DataFile:
             )
             self.rows = self._file.metadata.num_rows
             self._stored = self._stored_names(self._file.schema_arrow.names, partition_columns)
-        self._constants = {
-            field.name: decode_partition_value(add.partition_values.get(field.name), field.type)
-            for field in self._schema
-            if field.name in partition_columns
-        }
+            self._constants = {
+                field.name: _partition_value(add, field)
+                for field in self._schema
+                if field.name in partition_columns
+            }
 
     def _stored_names(self, names: list[str], partition_columns: Sequence[str]) -> dict[str, str]:
         """By the name of each column that the file holds, its name in the file."""
@@ -227,8 +227,7 @@ class _DataFile:
 
     def _column(self, table: pa.Table, field: pa.Field[Any]) -> Column:
         if field.name in self._constants:
-            value = pa.scalar(self._constants[field.name], field.type)
-            return pa.chunked_array([pa.repeat(value, table.num_rows)])
+            return pa.chunked_array([pa.repeat(self._constants[field.name], table.num_rows)])
         if field.name not in self._stored:
             return pa.chunked_array([pa.nulls(table.num_rows, field.type)])
         column = table.column(self._stored[field.name])
@@ -261,6 +260,11 @@ class _DataFile:
             found=found,
             remedy="Restore the file from a copy, or delete its rows from the table.",
         )
+
+
+def _partition_value(add: AddFile, field: pa.Field[Any]) -> Any:  # noqa: ANN401 - an Arrow scalar
+    value = decode_partition_value(add.partition_values.get(field.name), field.type)
+    return pa.scalar(value, field.type)
 
 
 def _projected(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
