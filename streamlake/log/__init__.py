@@ -6,7 +6,7 @@ files.
 
 from streamlake.log.commit import Commit, read_commit
 from streamlake.log.limits import DEFAULT_LIMITS, Limits
-from streamlake.log.log import Head, Log
+from streamlake.log.log import Definition, Head, Log
 from streamlake.log.markers import (
     Expectation,
     MarkerClaim,
@@ -22,6 +22,7 @@ __all__ = [
     "DEFAULT_LIMITS",
     "Commit",
     "CommitResult",
+    "Definition",
     "Expectation",
     "Head",
     "Limits",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -123,8 +123,20 @@ def checkpoint_interval(configured: int | None, file_count: int) -> int:
     return min(max(FEWEST_COMMITS_PER_CHECKPOINT, grown), MOST_COMMITS_PER_CHECKPOINT)
 
 
-def read_checkpoint(store: ObjectStore, paths: tuple[str, ...], replay: Replay) -> None:
+CHECKPOINT_ACTIONS = tuple(_KINDS)
+"""The kinds of actions that a checkpoint holds, by their names in the log."""
+
+
+def read_checkpoint(
+    store: ObjectStore,
+    paths: tuple[str, ...],
+    replay: Replay,
+    *,
+    actions: Sequence[str] = CHECKPOINT_ACTIONS,
+) -> None:
     """Apply a checkpoint, of one or several parts, to an empty replay: one request a part.
+
+    Only ``actions`` of it are decoded.
 
     Raises:
         CorruptTableError: A part is missing, torn or garbled.
@@ -133,7 +145,7 @@ def read_checkpoint(store: ObjectStore, paths: tuple[str, ...], replay: Replay) 
         data = store.get(path)
         try:
             columns = [
-                name for name in _KINDS if name in pq.read_schema(pa.BufferReader(data)).names
+                name for name in actions if name in pq.read_schema(pa.BufferReader(data)).names
             ]
             table = pq.read_table(pa.BufferReader(data), columns=columns)
             for name in columns:

@@ -21,7 +21,7 @@ from streamlake.log.commit import Commit, read_commit
 from streamlake.log.committer import Attempt, Outcome
 from streamlake.log.conflict import check_conflict, check_metadata
 from streamlake.log.limits import DEFAULT_LIMITS, Limits
-from streamlake.log.markers import already_committed, check_winner
+from streamlake.log.markers import already_committed, check_unmoved, check_winner
 from streamlake.log.replay import Replay
 from streamlake.log.segment import find_segment, hinted_version, list_log
 from streamlake.log.snapshot import Snapshot, load_state, snapshot_of
@@ -49,6 +49,19 @@ STALE_PART_OF_RETENTION = 10
 checkpoint."""
 
 _proven: set[str] = set()
+
+
+DEFINING_ACTIONS = ("protocol", "metaData")
+"""Of a checkpoint, what says how the table's files are to be read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """How the files of a table are to be read at one version."""
+
+    version: int
+    protocol: Protocol
+    metadata: Metadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +113,27 @@ class Log:
         """The newest version that this handle has seen; reads the log the first time only."""
         head = self._head
         return head if head is not None else self.refresh()
+
+    @property
+    def known_head(self) -> Head | None:
+        """The newest version that this handle has seen; None before its first read. No request."""
+        return self._head
+
+    def definition(self, version: int | None = None) -> Definition:
+        """What the table was at ``version``, or is at its newest, without its files.
+
+        Raises:
+            TableNotFoundError: There is no table.
+            VersionNotFoundError: The version is past the newest.
+            LogTruncatedError: It has been cleaned up.
+            UnsupportedFeatureError: It needs what is not supported.
+        """
+        replay, segment = load_state(
+            self.store, version, limits=self.limits, actions=DEFINING_ACTIONS
+        )
+        protocol, metadata = replay.checked()
+        check_readable(protocol, where=self.url, metadata=metadata)
+        return Definition(version=segment.version, protocol=protocol, metadata=metadata)
 
     def refresh(self) -> Head:
         """Read what was committed since the head: one request when there is nothing.
@@ -274,6 +308,11 @@ class Log:
         return None
 
     def _is_repeat(self, transaction: Transaction) -> bool:
+        if transaction.renews_markers:
+            for marker in transaction.markers:
+                current = self.head.markers.get(marker.app_id)
+                check_unmoved(marker.app_id, transaction.expect or {}, current, where=self.url)
+            return False
         return already_committed(
             transaction.markers, transaction.expect, self.head.markers, where=self.url
         )

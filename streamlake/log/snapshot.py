@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import pyarrow as pa
 
 from streamlake.errors import CorruptTableError, ObjectNotFoundError
-from streamlake.log.checkpoint import read_checkpoint
+from streamlake.log.checkpoint import CHECKPOINT_ACTIONS, read_checkpoint
 from streamlake.log.commit import read_commit
 from streamlake.log.limits import Limits
 from streamlake.log.replay import Replay
@@ -51,27 +51,38 @@ class Snapshot:
 
 
 def load_state(
-    store: ObjectStore, version: int | None = None, *, limits: Limits
+    store: ObjectStore,
+    version: int | None = None,
+    *,
+    limits: Limits,
+    actions: Sequence[str] = CHECKPOINT_ACTIONS,
 ) -> tuple[Replay, LogSegment]:
     """The state at ``version``, or at the newest one, and the files that it was read from.
 
-    A checkpoint that can't be read is passed over for an earlier one, or for the whole log, where
-    every commit since is still there.
+    Of a checkpoint only ``actions`` are decoded, for whoever needs no more. A checkpoint that can't
+    be read is passed over for an earlier one, or for the whole log, where every commit since is
+    still there.
 
     Raises:
         CorruptTableError: No way leads to the state.
     """
     segment = find_segment(store, version)
     try:
-        return replay_segment(store, segment, limits=limits), segment
+        return replay_segment(store, segment, limits=limits, actions=actions), segment
     except CorruptTableError:
         whole = find_segment(store, version, hinted=False)
         if whole == segment:
             raise
-        return replay_segment(store, whole, limits=limits), whole
+        return replay_segment(store, whole, limits=limits, actions=actions), whole
 
 
-def replay_segment(store: ObjectStore, segment: LogSegment, *, limits: Limits) -> Replay:
+def replay_segment(
+    store: ObjectStore,
+    segment: LogSegment,
+    *,
+    limits: Limits,
+    actions: Sequence[str] = CHECKPOINT_ACTIONS,
+) -> Replay:
     """The state at the segment's version: a checkpoint and the commits after it.
 
     A checkpoint that can't be read is passed over for an earlier one, or for the whole log, where
@@ -86,7 +97,7 @@ def replay_segment(store: ObjectStore, segment: LogSegment, *, limits: Limits) -
             break
         replay = Replay(store.url)
         try:
-            read_checkpoint(store, paths, replay)
+            read_checkpoint(store, paths, replay, actions=actions)
         except CorruptTableError as error:
             failure = failure or error
             continue

@@ -13,6 +13,9 @@ from streamlake.log.segment import list_log
 from streamlake.protocol import CheckpointName, CommitName, commit_path, parse_log_name
 from streamlake.storage import ObjectStore
 
+READS_IN_A_ROW_PER_LISTING = 2
+"""After that many commits in a row more may wait, and a listing shows them at once."""
+
 
 class LogTail:
     """A cursor over the commits of a log; it keeps no state but its position.
@@ -48,8 +51,9 @@ class LogTail:
     def poll(self, *, most: int = 64, executor: Executor | None = None) -> Sequence[Commit]:
         """The next commits, or none: one request when idle or at the head.
 
-        After two polls in a row that found one the log is listed once, and up to ``most`` waiting
-        commits are read, side by side where an executor is given.
+        The poll after two in a row that found one lists the log instead, and reads up to ``most``
+        waiting commits, side by side where an executor is given. After an error the position is
+        where it was.
 
         Raises:
             LogGapError: A version is missing between two that exist.
@@ -58,8 +62,8 @@ class LogTail:
         """
         if self.behind:
             return self._read_waiting(most, executor)
-        if self._idle_polls >= self._limits.idle_polls_per_listing:
-            self._idle_polls = 0
+        if self._is_listing_due():
+            self._idle_polls = self._reads_in_a_row = 0
             self.look_ahead()
             return self._read_waiting(most, executor) if self.behind else ()
         try:
@@ -71,10 +75,12 @@ class LogTail:
         self._idle_polls = 0
         self.next_version += 1
         self._reads_in_a_row += 1
-        if self._reads_in_a_row >= 2:  # noqa: PLR2004 -- two in a row: we are behind
-            self._reads_in_a_row = 0
-            self.look_ahead()
         return (commit,)
+
+    def _is_listing_due(self) -> bool:
+        """Whether more commits may wait, or enough polls were idle to look for a truncated log."""
+        many_idle = self._idle_polls >= self._limits.idle_polls_per_listing
+        return many_idle or self._reads_in_a_row >= READS_IN_A_ROW_PER_LISTING
 
     def look_ahead(self) -> None:
         """List what waits: one request. Notices a gap and a truncated log.

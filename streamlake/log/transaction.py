@@ -34,6 +34,8 @@ class Transaction:
     metadata: Metadata | None = None
     markers: tuple[SetTransaction, ...] = ()
     expect: Expectation | None = None
+    renews_markers: bool = False
+    """Whether it commits expected markers anew, with their versions, so that they do not expire."""
     read_version: int = -1
     """The version that the transaction was staged against."""
     staged_schema: str | None = None
