@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, takewhile
 from typing import TYPE_CHECKING, TypedDict, cast
 from urllib.parse import quote, unquote, urlsplit
 
@@ -56,6 +57,8 @@ _SHORTEST_SECRET = 4
 _FOUND_CHARACTERS = 600
 """How much of the client's message an error repeats."""
 _LISTING_CHUNK = 1000
+_NO_PARTS = frozenset({"", ".", ".."})
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _CONFLICT = re.compile(r"\b409\b")
 _NO_BUCKET = re.compile("NoSuchBucket")
 _FAILURES = (BaseError, OSError, ValueError)
@@ -180,7 +183,7 @@ class ObstoreStore:
         """
         check_path(path, url=self._url)
         try:
-            obstore.put(_here(self._client), path, data)
+            obstore.put(_here(self._client), path, _flat(data))
         except _FAILURES as error:
             raise self._write_failure(error, path) from None
 
@@ -195,7 +198,9 @@ class ObstoreStore:
         """
         check_path(path, url=self._url)
         try:
-            obstore.put(_here(self._conditional), path, data, mode="create", use_multipart=False)
+            obstore.put(
+                _here(self._conditional), path, _flat(data), mode="create", use_multipart=False
+            )
         except (AlreadyExistsError, PreconditionError, NotModifiedError) as error:
             if _CONFLICT.search(_first_paragraph(error)):
                 raise self._failure(error, path) from None
@@ -240,9 +245,7 @@ class ObstoreStore:
     def _list(self, prefix: str, start_after: str) -> Iterator[ObjectMeta]:
         folder, _, name = prefix.rpartition("/")
         # Clients take whole folders as prefixes; the offset spares what sorts before the name.
-        offset = max(start_after, prefix[:-1] if name else "")
-        last = start_after
-        # A step back may be the marker object of a folder, "a/": clients cut its slash.
+        offset = _offset(max(start_after, prefix[:-1] if name else ""))
         try:
             pages = obstore.list(
                 _here(self._client),
@@ -250,19 +253,27 @@ class ObstoreStore:
                 offset=offset or None,
                 chunk_size=_LISTING_CHUNK,
             )
-            for page in pages:
-                for entry in page:
-                    path = entry["path"]
-                    if not path.startswith(prefix):
-                        if path > prefix:
-                            return
-                    elif path > last:
+            for entry in self._in_order(chain.from_iterable(pages)):
+                path = entry["path"]
+                if path.startswith(prefix):
+                    if path > start_after:
                         yield _meta(entry)
-                        last = path
-                    elif path < last and f"{path}/" <= last:
-                        raise self._out_of_order(last, path)
+                elif path > prefix:
+                    return
         except _FAILURES as error:
             raise self._failure(error, prefix) from None
+
+    def _in_order(self, entries: Iterable[obstore.ObjectMeta]) -> Iterator[obstore.ObjectMeta]:
+        """The entries, each once; an error where they are not in the order of the names."""
+        last = ""
+        for entry in entries:
+            path = entry["path"]
+            if path > last:
+                last = path
+                yield entry
+            elif path < last and f"{path}/" <= last:
+                # Otherwise it is the marker object of a folder, "a/": clients cut its slash.
+                raise self._out_of_order(last, path)
 
     def _where(self, path: str) -> str:
         return f"{self._url}/{path}"
@@ -327,6 +338,19 @@ def _here(client: Client) -> Client:
             remedy='Start processes with the method "spawn" or "forkserver".',
         )
     return client
+
+
+def _offset(bound: str) -> str:
+    """As much of ``bound`` as a client takes for a path; what it drops, the caller filters."""
+    kept = takewhile(
+        lambda part: part not in _NO_PARTS and not _CONTROL.search(part), bound.split("/")
+    )
+    return "/".join(kept)
+
+
+def _flat(data: bytes | memoryview) -> bytes | memoryview:
+    """As bytes, which is all that the client takes."""
+    return data.cast("B") if isinstance(data, memoryview) else data
 
 
 def _meta(entry: obstore.ObjectMeta) -> ObjectMeta:

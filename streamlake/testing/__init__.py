@@ -5,6 +5,17 @@ ObjectStore has to pass: the fakes here pass it too. Nothing in it imports pytes
 """
 
 from streamlake.testing.counting_store import CountingStore
+from streamlake.testing.faulty_store import Fault, FaultKind, FaultyStore
 from streamlake.testing.manual_clock import ManualClock
+from streamlake.testing.store_conformance import AWKWARD_PATHS, UNSAFE_PATHS, StoreConformance
 
-__all__ = ["CountingStore", "ManualClock"]
+__all__ = [
+    "AWKWARD_PATHS",
+    "UNSAFE_PATHS",
+    "CountingStore",
+    "Fault",
+    "FaultKind",
+    "FaultyStore",
+    "ManualClock",
+    "StoreConformance",
+]
