@@ -124,6 +124,14 @@ def test_columns_come_as_they_are_asked_for(store):
     assert read(store, add, NUMBERS, columns=[]).num_rows == 2
 
 
+def test_rows_are_there_also_where_no_column_is_stored(store):
+    schema = pa.schema([*NUMBERS, ("new", pa.int64())])
+    add = foreign(store, numbers(25), row_group_size=10)
+    limits = ReadLimits(batch_rows=4)
+    assert read(store, add, schema, columns=["new"], limits=limits).column("new").null_count == 25
+    assert read(store, add, schema, columns=[], limits=limits).num_rows == 25
+
+
 def test_a_column_that_the_table_does_not_have_is_refused(store):
     with pytest.raises(InvalidInputError, match="'nope'"):
         read(store, foreign(store, numbers(2)), NUMBERS, columns=["nope"])
@@ -285,6 +293,26 @@ def test_rows_that_outgrow_the_limit_are_refused_on_the_way(store):
     limits = ReadLimits(decoded_bytes=10_000_000, batch_rows=1000)
     with pytest.raises(LimitExceededError, match="decoded_bytes is 10000000"):
         read(store, add, schema, limits=limits)
+
+
+def test_a_file_of_other_rows_than_the_log_says_is_corruption(store):
+    add = msgspec.structs.replace(foreign(store, numbers(3)), stats='{"numRecords":4}')
+    with pytest.raises(CorruptTableError, match="3 rows; the log says 4"):
+        read(store, add, NUMBERS)
+
+
+@pytest.mark.parametrize("count", ["0", '{"a":2,"b":1}'])
+def test_a_column_that_the_log_knows_values_of_must_be_there(store, count):
+    stats = f'{{"numRecords":2,"nullCount":{{"new":{count}}}}}'
+    add = msgspec.structs.replace(foreign(store, numbers(2)), stats=stats)
+    with pytest.raises(CorruptTableError, match="no column 'new'"):
+        read(store, add, pa.schema([*NUMBERS, ("new", pa.int64())]))
+
+
+@pytest.mark.parametrize("stats", ["{", "null", '{"nullCount":{"new":2}}', '{"numRecords":2}'])
+def test_statistics_that_say_nothing_are_no_obstacle(store, stats):
+    add = msgspec.structs.replace(foreign(store, numbers(2)), stats=stats)
+    assert read(store, add, pa.schema([*NUMBERS, ("new", pa.int64())])).num_rows == 2
 
 
 def test_a_deletion_vector_is_refused(store):
