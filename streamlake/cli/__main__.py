@@ -1,0 +1,5 @@
+"""``python -m streamlake.cli``: the same as ``streamlake``."""
+
+from streamlake.cli.app import main
+
+main()

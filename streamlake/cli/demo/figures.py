@@ -1,0 +1,95 @@
+"""What the demo counts while it runs."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from streamlake import Table
+from streamlake.cli.demo.delivery import Delivery, DeliveryReader
+
+RECENT_MS = 5_000
+"""How far back the live view's latencies look."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Latency:
+    """Half and nearly all were faster, in milliseconds; None where there were none."""
+
+    p50_ms: float | None
+    p99_ms: float | None
+
+    @classmethod
+    def of(cls, milliseconds: Sequence[int]) -> Latency:
+        """Of the values given."""
+        values = pa.array(milliseconds, pa.int64())
+        p50, p99 = pc.quantile(values, q=[0.5, 0.99]).to_pylist()  # type: ignore[arg-type]
+        return cls(p50_ms=p50, p99_ms=p99)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """The demo at one moment."""
+
+    elapsed_s: float
+    produced: int
+    """Events that Kafka has confirmed."""
+    committed: int
+    """Rows of the table."""
+    delivered: int
+    """Rows that the tailer was handed."""
+    commits: int
+    files: int
+    end_to_end: Latency
+    """From an event's creation to its delivery, of late."""
+    bus: Latency
+    """From a row's commit to its delivery, of late."""
+
+
+class Counter:
+    """Counts rows in the table and deliveries, each look costing what is new."""
+
+    def __init__(self, table: Table, deliveries: Path) -> None:
+        self._table = table
+        self._reader = DeliveryReader(deliveries)
+        self._recent: deque[Delivery] = deque()
+        self.deliveries: list[Delivery] = []
+        """All that were made, in order."""
+        self._delivered = 0
+
+    def look(self, *, elapsed_s: float, produced: int) -> Figures:
+        """The figures now."""
+        for delivery in self._reader.new():
+            self.deliveries.append(delivery)
+            self._recent.append(delivery)
+            self._delivered += len(delivery.sequences)
+        newest_ms = self._recent[-1].delivered_ms if self._recent else 0
+        while self._recent and self._recent[0].delivered_ms < newest_ms - RECENT_MS:
+            self._recent.popleft()
+        snapshot = self._table.snapshot()
+        files = snapshot.files()
+        return Figures(
+            elapsed_s=elapsed_s,
+            produced=produced,
+            committed=sum(add.num_records or 0 for add in files),
+            delivered=self._delivered,
+            commits=snapshot.version,  # version 0 is the creation
+            files=len(files),
+            end_to_end=end_to_end(self._recent),
+            bus=bus(self._recent),
+        )
+
+
+def end_to_end(deliveries: Sequence[Delivery]) -> Latency:
+    """From creation to delivery, each event counted."""
+    return Latency.of([value for delivery in deliveries for value in delivery.latencies_ms])
+
+
+def bus(deliveries: Sequence[Delivery]) -> Latency:
+    """From commit to delivery, each batch counted."""
+    return Latency.of([delivery.bus_latency_ms for delivery in deliveries])
