@@ -1,16 +1,23 @@
 """The commit loop against a store that loses, delays and refuses answers."""
 
+import msgspec
 import pyarrow as pa
 import pytest
 
 import streamlake as sl
 from streamlake import operations
-from streamlake.log import Log
+from streamlake.log import Limits, Log, Transaction
+from streamlake.protocol import schema_to_json
 from streamlake.storage import MemoryStore
-from streamlake.testing import CountingStore, FaultyStore, ManualClock
+from streamlake.testing import CountingStore, Fault, FaultyStore, ManualClock
 
 SCHEMA = pa.schema([pa.field("n", pa.int64())])
 FAULTS = ["lost_after", "lost_before", "conflict", "late"]
+
+
+def at(version: int, kind: str, times: int | None = 1) -> list[Fault]:
+    """The commit at ``version`` goes wrong."""
+    return [Fault(kind=kind, path=f"{version:020d}.json", times=times)]
 
 
 def one(n: int) -> pa.Table:
@@ -52,9 +59,8 @@ def test_a_repeat_makes_no_request():
 @pytest.mark.parametrize("txn", [None, sl.SetTransaction("a", 1)])
 def test_a_commit_whose_answer_is_lost_is_in_the_table_once(fault, txn):
     inner = MemoryStore()
-    store = FaultyStore(inner)
+    store = FaultyStore(inner, at(1, fault))
     table = table_over(store)
-    store.fail_next_commit(fault)
     result = table.append(one(1), txn=txn)
     assert (result.version, result.already_committed) == (1, False)
     table.append(one(2))
@@ -64,11 +70,10 @@ def test_a_commit_whose_answer_is_lost_is_in_the_table_once(fault, txn):
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_race_that_is_lost_behind_a_lost_answer_is_rebased(fault):
     inner = MemoryStore()
-    store = FaultyStore(inner)
+    store = FaultyStore(inner, at(2, fault))
     table = table_over(store)
     other = reopened(table, inner)
     other.append(one(10))
-    store.fail_next_commit(fault)
     result = table.append(one(1), txn=sl.SetTransaction("a", 1))
     assert result.version == 2
     assert sorted(numbers(inner)) == [1, 10]
@@ -76,16 +81,14 @@ def test_a_race_that_is_lost_behind_a_lost_answer_is_rebased(fault):
 
 def test_creating_a_table_survives_a_lost_answer():
     inner = MemoryStore()
-    store = FaultyStore(inner)
-    store.fail_next_commit("lost_after")
+    store = FaultyStore(inner, at(0, "lost_after"))
     assert table_over(store).version == 0
 
 
 def test_a_store_that_never_answers_leaves_the_outcome_unknown_and_the_files():
     inner = MemoryStore()
-    store = FaultyStore(inner)
+    store = FaultyStore(inner, at(1, "lost_before", None))
     table = table_over(store)
-    store.fail_commits("lost_before")
     with pytest.raises(sl.CommitUnknownError, match="not known") as caught:
         table.append(one(1), txn=sl.SetTransaction("a", 1))
     assert caught.value.version == 1
@@ -94,13 +97,12 @@ def test_a_store_that_never_answers_leaves_the_outcome_unknown_and_the_files():
 
 
 def test_after_an_unknown_outcome_the_same_marker_tells_the_truth():
+    table_puts = Limits().puts_per_version
     inner = MemoryStore()
-    store = FaultyStore(inner)
+    store = FaultyStore(inner, at(1, "late", table_puts))
     table = table_over(store)
-    store.fail_commits("late")
     with pytest.raises(sl.CommitUnknownError):
         table.append(one(1), txn=sl.SetTransaction("a", 1))
-    store.heal()
     store.land_pending()
     again = table.append(one(1), txn=sl.SetTransaction("a", 1))
     assert again.already_committed
@@ -109,9 +111,8 @@ def test_after_an_unknown_outcome_the_same_marker_tells_the_truth():
 
 def test_a_refused_write_is_certain_and_writes_nothing():
     inner = MemoryStore()
-    store = FaultyStore(inner)
+    store = FaultyStore(inner, at(1, "refused"))
     table = table_over(store)
-    store.fail_next_commit("refused")
     with pytest.raises(sl.WriteRefusedError):
         table.append(one(1))
     table.append(one(2))
@@ -180,7 +181,7 @@ def test_a_writer_that_is_far_behind_lists_once():
     assert sorted(numbers(store))[-1] == 100
 
 
-def test_a_commit_below_a_checkpoint_that_does_not_know_it_is_unknown():
+def test_a_handle_that_slept_longer_than_log_clean_up_waits_reads_the_log_first():
     store = MemoryStore()
     table = table_over(store)
     clock = table.log.clock
@@ -193,6 +194,39 @@ def test_a_commit_below_a_checkpoint_that_does_not_know_it_is_unknown():
         store.delete(f"_delta_log/{version:020d}.json")
     clock.sleep(4 * 24 * 3600)
     assert sleeper.append(one(9)).version == 4
+
+
+class SleepsBeforeThePut(MemoryStore):
+    """A machine that is suspended right before its put, while others go on and clean up."""
+
+    def put_if_absent(self, path, data):
+        if self.meanwhile is not None:
+            meanwhile, self.meanwhile = self.meanwhile, None
+            meanwhile()
+        super().put_if_absent(path, data)
+
+    meanwhile = None
+
+
+def test_a_put_below_a_checkpoint_that_does_not_know_the_commit_is_unknown():
+    store = SleepsBeforeThePut()
+    table = table_over(store)
+    sleeper = reopened(table, store)
+    sleeper.snapshot()
+
+    def others_go_on_and_clean_up():
+        for n in range(3):
+            table.append(one(n))
+        table.checkpoint()
+        for version in range(3):
+            store.delete(f"_delta_log/{version:020d}.json")
+        table.log.clock.advance(4 * 24 * 3600)
+
+    store.meanwhile = others_go_on_and_clean_up
+    with pytest.raises(sl.CommitUnknownError, match="cleaned up past") as caught:
+        sleeper.append(one(9), txn=sl.SetTransaction("a", 1))
+    assert caught.value.version == 1
+    assert numbers(store) == [0, 1, 2]
 
 
 def test_an_append_that_no_longer_fits_the_schema_is_refused_and_one_that_fits_goes_on():
@@ -211,11 +245,6 @@ def test_an_append_that_no_longer_fits_the_schema_is_refused_and_one_that_fits_g
 
 
 def change_schema(table: sl.Table, schema: pa.Schema) -> None:
-    import msgspec
-
-    from streamlake.log import Transaction
-    from streamlake.protocol import schema_to_json
-
     head = table.log.refresh()
     changed = msgspec.structs.replace(head.metadata, schema_string=schema_to_json(schema))
     table.log.commit(

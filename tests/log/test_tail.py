@@ -1,0 +1,137 @@
+"""Following the log commit by commit."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pyarrow as pa
+import pytest
+
+import streamlake as sl
+from streamlake import operations
+from streamlake.log import Limits, Log, LogTail
+from streamlake.storage import MemoryStore
+from streamlake.testing import CountingStore, Fault, FaultyStore, ManualClock
+
+SCHEMA = pa.schema([pa.field("n", pa.int64())])
+
+
+def table_of(commits: int, store: MemoryStore) -> sl.Table:
+    log = Log(store, clock=ManualClock())
+    operations.create(log, SCHEMA)
+    table = sl.Table(log)
+    for n in range(1, commits):
+        table.append(pa.table([[n]], schema=SCHEMA))
+    return table
+
+
+def tail_of(store, next_version: int = 0, **limits) -> LogTail:
+    return LogTail(store, next_version=next_version, clock=ManualClock(), limits=Limits(**limits))
+
+
+def drain(tail: LogTail, **options) -> list[int]:
+    """Versions until two polls in a row find nothing: one may have been a listing that lags."""
+    versions: list[int] = []
+    idle = 0
+    while idle < 2:
+        commits = tail.poll(**options)
+        idle = 0 if commits else idle + 1
+        versions += [commit.version for commit in commits]
+    return versions
+
+
+def test_every_commit_is_read_once_and_in_order():
+    store = MemoryStore()
+    table_of(200, store)
+    assert drain(tail_of(store)) == list(range(200))
+
+
+def test_reading_side_by_side_keeps_the_order():
+    store = MemoryStore()
+    table_of(200, store)
+    with ThreadPoolExecutor(4) as executor:
+        assert drain(tail_of(store), executor=executor, most=16) == list(range(200))
+
+
+def test_an_idle_poll_is_one_request():
+    store = CountingStore(MemoryStore())
+    table_of(3, store)
+    tail = tail_of(store, 3)
+    store.requests.clear()
+    for polls in range(1, 50):
+        assert tail.poll() == ()
+        assert len(store.requests) == polls
+
+
+def test_an_idle_tail_lists_now_and_then_and_notices_a_truncated_log():
+    store = MemoryStore()
+    table = table_of(3, store)
+    tail = tail_of(store, 3, idle_polls_per_listing=4)
+    assert drain(tail) == []
+    for n in range(3, 8):
+        table.append(pa.table([[n]], schema=SCHEMA))
+    table.checkpoint()
+    for version in range(6):
+        store.delete(f"_delta_log/{version:020d}.json")
+    with pytest.raises(sl.LogTruncatedError, match="Version 3 has been removed"):
+        [tail.poll() for _ in range(8)]
+
+
+def test_a_log_that_is_all_checkpoint_is_truncated():
+    store = MemoryStore()
+    table = table_of(6, store)
+    table.checkpoint()
+    for version in range(6):
+        store.delete(f"_delta_log/{version:020d}.json")
+    with pytest.raises(sl.LogTruncatedError):
+        tail_of(store, 3).look_ahead()
+
+
+def test_a_gap_is_an_error_and_nothing_behind_it_is_delivered():
+    store = MemoryStore()
+    table_of(8, store)
+    store.delete(f"_delta_log/{4:020d}.json")
+    tail = tail_of(store)
+    delivered: list[int] = []
+    with pytest.raises(sl.LogGapError, match="Version 4"):
+        while True:
+            delivered += [commit.version for commit in tail.poll()]
+    assert delivered == [0, 1][: len(delivered)]
+
+
+def test_a_listing_that_lags_behind_is_waited_for():
+    inner = MemoryStore()
+    store = FaultyStore(inner, [Fault(kind="stale", method="list_from", entries=3, times=None)])
+    table_of(20, inner)
+    assert drain(tail_of(store)) == list(range(20))
+
+
+def test_a_listing_that_repeats_entries_changes_nothing():
+    inner = MemoryStore()
+    store = FaultyStore(inner, [Fault(kind="duplicated", method="list_from", times=None)])
+    table_of(20, inner)
+    assert drain(tail_of(store)) == list(range(20))
+
+
+def test_a_failing_read_is_an_error_and_the_next_poll_goes_on_from_there():
+    inner = MemoryStore()
+    store = FaultyStore(inner, [Fault(kind="lost_before", method="get", nth=2)])
+    table_of(3, inner)
+    tail = tail_of(store)
+    first = tail.poll()
+    with pytest.raises(sl.StorageError):
+        tail.poll()
+    assert [commit.version for commit in first] + drain(tail) == [0, 1, 2]
+
+
+def test_compacted_files_and_other_names_are_passed_over():
+    store = MemoryStore()
+    table_of(4, store)
+    for name in [
+        f"{1:020d}.{3:020d}.compacted.json",
+        f"{1:020d}.crc",
+        f"{2:020d}.json.tmp",
+        "_staged_commits/" + f"{9:020d}.json",
+        f".{9:020d}.json.crc",
+        f"sub/{9:020d}.json",
+    ]:
+        store.put(f"_delta_log/{name}", b"not to be read")
+    assert drain(tail_of(store)) == [0, 1, 2, 3]
