@@ -1,0 +1,97 @@
+"""A real Spark for the tests: one classic session a test process, on the loopback address."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+from pyspark.sql import DataFrame, SparkSession
+
+from kafka_broker import JavaMissingError, find_java
+
+LOGGING = Path(__file__).resolve().parents[1] / "connectors/pyspark_streamlake/log4j2.properties"
+QUERY_TIMEOUT_S = 120
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """The session that the tests share."""
+    try:
+        find_java()
+    except JavaMissingError as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(f"no Spark: {error}")
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    session = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile=file:{LOGGING}")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.streaming.noDataMicroBatches.enabled", "false")
+        .getOrCreate()
+    )
+    yield session
+    session.stop()
+
+
+def kafka_rows(spark: SparkSession, servers: str, **options: Any) -> DataFrame:
+    """A stream of rows from Kafka, with the options of the source as keywords."""
+    reader = spark.readStream.format("streamlake_kafka")
+    return reader.option("kafka.bootstrap.servers", servers).options(**options).load()
+
+
+def drain(
+    rows: DataFrame, sink: Callable[[DataFrame, int], object], checkpoint: Path | str
+) -> None:
+    """Run a query over what is there now, to its end; raises what it failed with."""
+    query = (
+        rows.writeStream.foreachBatch(sink)  # type: ignore[arg-type] # what it returns is ignored
+        .option("checkpointLocation", str(checkpoint))
+        .trigger(availableNow=True)
+        .start()
+    )
+    try:
+        assert query.awaitTermination(QUERY_TIMEOUT_S), "the query did not end"
+    finally:
+        query.stop()
+
+
+def produce(
+    servers: str, topic: str, values: Iterable[str], *, partition: int = 0, **settings: str
+) -> None:
+    """Send messages to one partition, and wait until the broker has them."""
+    producer = Producer({"bootstrap.servers": servers, **_dotted(settings)})
+    for value in values:
+        producer.produce(topic, value.encode(), key=value.encode(), partition=partition)
+    assert producer.flush(30) == 0
+
+
+def produce_in_transaction(
+    servers: str, topic: str, values: Iterable[str], *, commit: bool = True
+) -> None:
+    """Send messages to partition 0 in a transaction of their own; its end takes an offset too."""
+    settings = {"bootstrap.servers": servers, "transactional.id": f"{topic}-{os.urandom(4).hex()}"}
+    producer = Producer(settings)
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    for value in values:
+        producer.produce(topic, value.encode(), partition=0)
+    assert producer.flush(30) == 0
+    if commit:
+        producer.commit_transaction(30)
+    else:
+        producer.abort_transaction(30)
+
+
+def _dotted(settings: Mapping[str, str]) -> dict[str, str]:
+    return {name.replace("_", "."): value for name, value in settings.items()}
