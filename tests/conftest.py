@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import count
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 os.environ.setdefault("TZ", "UTC")
@@ -21,6 +22,10 @@ from kafka_broker import (
     create_topic,
     shared_broker,
 )
+
+# How fast examples come depends on what else the machine does: no test fails by the clock.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 
 def give_up(error: BrokerError) -> None:
