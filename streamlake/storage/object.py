@@ -6,70 +6,39 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, takewhile
-from typing import TYPE_CHECKING, TypedDict, cast
-from urllib.parse import quote, unquote, urlsplit
+from typing import TYPE_CHECKING
 
 import obstore
 from obstore.exceptions import (
     AlreadyExistsError,
-    BaseError,
     NotModifiedError,
     NotSupportedError,
     PermissionDeniedError,
     PreconditionError,
     UnauthenticatedError,
-    UnknownConfigurationKeyError,
 )
-from obstore.store import S3Store
 
 from streamlake.errors import (
     ConditionalPutUnsupportedError,
-    InvalidInputError,
     ObjectExistsError,
     ObjectNotFoundError,
     StorageError,
     WriteRefusedError,
 )
+from streamlake.storage.object_client import CLIENT_FAILURES, make_s3_clients, told
 from streamlake.storage.paths import check_path, check_prefix, check_range
 from streamlake.storage.store import ObjectMeta
 
 if TYPE_CHECKING:
-    from obstore.store import ClientConfig, S3Config
     from obstore.store import ObjectStore as Client
 
-_CLIENT_OPTIONS = frozenset(
-    {"allow_http", "allow_invalid_certificates", "connect_timeout", "http1_only", "http2_only"}
-    | {"pool_idle_timeout", "pool_max_idle_per_host", "proxy_ca_certificate", "proxy_excludes"}
-    | {
-        "proxy_url",
-        "randomize_addresses",
-        "read_timeout",
-        "root_certificate",
-        "timeout",
-        "user_agent",
-    }
-)
-"""Options of the HTTP client; all others are the store's."""
-_LOCATION_OPTIONS = frozenset({"bucket", "bucket_name"})
-"""What the URL says, and only the URL."""
-_SECRET = re.compile("key|secret|token|password|proxy|credential", re.IGNORECASE)
-_SHORTEST_SECRET = 4
-_FOUND_CHARACTERS = 600
-"""How much of the client's message an error repeats."""
 _LISTING_CHUNK = 1000
 _NO_PARTS = frozenset({"", ".", ".."})
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-_CONFLICT = re.compile(r"\b409\b")
+_CONFLICT = re.compile("status code: 409")
 _NO_BUCKET = re.compile("NoSuchBucket")
-_FAILURES = (BaseError, OSError, ValueError)
-"""Whatever obstore raises: its own tree, FileNotFoundError, ValueError for paths."""
 _processes: dict[str, int] = {}
 """The process in which the clients' threads run, since the first request."""
-
-
-class _S3Options(TypedDict):
-    config: S3Config
-    client_options: ClientConfig
 
 
 class ObstoreStore:
@@ -119,18 +88,9 @@ class ObstoreStore:
             InvalidInputError: The URL is malformed or carries a user, or an option is unknown or
                 has a bad value.
         """
-        bucket, path = _bucket_and_path(url)
-        given = dict(options or {})
-        named = _s3_options(given)
-        location = f"s3://{bucket}/{quote(path)}".rstrip("/")
-        secrets = tuple(_secret_values(given))
-        try:
-            client = S3Store.from_url(location, **named)
-            conditional = S3Store.from_url(location, **named, retry_config={"max_retries": 0})
-        except (*_FAILURES, TypeError) as error:
-            raise _bad_option(error, location, secrets) from None
-        store = cls(client, url=location, conditional=conditional)
-        store._options, store._secrets = given, secrets
+        clients = make_s3_clients(url, options or {})
+        store = cls(clients.plain, url=clients.url, conditional=clients.once)
+        store._options, store._secrets = dict(options or {}), clients.secrets
         return store
 
     def __repr__(self) -> str:
@@ -151,7 +111,7 @@ class ObstoreStore:
         check_path(path, url=self._url)
         try:
             return obstore.get(_here(self._client), path).bytes().to_bytes()
-        except _FAILURES as error:
+        except CLIENT_FAILURES as error:
             raise self._failure(error, path) from None
 
     def get_range(self, path: str, start: int, length: int) -> bytes:
@@ -168,7 +128,7 @@ class ObstoreStore:
             return obstore.get_range(
                 _here(self._client), path, start=start, length=length
             ).to_bytes()
-        except _FAILURES as error:
+        except CLIENT_FAILURES as error:
             failure = self._failure(error, path)
         if not isinstance(failure, ObjectNotFoundError) and self.stat(path).size_bytes <= start:
             return b""
@@ -184,7 +144,7 @@ class ObstoreStore:
         check_path(path, url=self._url)
         try:
             obstore.put(_here(self._client), path, _flat(data))
-        except _FAILURES as error:
+        except CLIENT_FAILURES as error:
             raise self._write_failure(error, path) from None
 
     def put_if_absent(self, path: str, data: bytes | memoryview) -> None:
@@ -202,17 +162,17 @@ class ObstoreStore:
                 _here(self._conditional), path, _flat(data), mode="create", use_multipart=False
             )
         except (AlreadyExistsError, PreconditionError, NotModifiedError) as error:
-            if _CONFLICT.search(_first_paragraph(error)):
+            if _CONFLICT.search(told(error, ())):
                 raise self._failure(error, path) from None
             raise ObjectExistsError("The name is taken.", where=self._where(path)) from None
         except NotSupportedError as error:
             raise ConditionalPutUnsupportedError(
                 "The client is configured without conditional puts.",
                 where=self._where(path),
-                found=self._told(error),
+                found=told(error, self._secrets),
                 remedy='Leave the option conditional_put away, or set it to "etag".',
             ) from None
-        except _FAILURES as error:
+        except CLIENT_FAILURES as error:
             raise self._write_failure(error, path) from None
 
     def list_from(self, prefix: str, start_after: str = "") -> Iterator[ObjectMeta]:
@@ -229,7 +189,7 @@ class ObstoreStore:
         check_path(path, url=self._url)
         try:
             return _meta(obstore.head(_here(self._client), path))
-        except _FAILURES as error:
+        except CLIENT_FAILURES as error:
             raise self._failure(error, path) from None
 
     def delete(self, path: str) -> None:
@@ -239,7 +199,7 @@ class ObstoreStore:
             obstore.delete(_here(self._client), path)
         except FileNotFoundError:
             return
-        except _FAILURES as error:
+        except CLIENT_FAILURES as error:
             raise self._failure(error, path) from None
 
     def _list(self, prefix: str, start_after: str) -> Iterator[ObjectMeta]:
@@ -260,7 +220,7 @@ class ObstoreStore:
                         yield _meta(entry)
                 elif path > prefix:
                     return
-        except _FAILURES as error:
+        except CLIENT_FAILURES as error:
             raise self._failure(error, prefix) from None
 
     def _in_order(self, entries: Iterable[obstore.ObjectMeta]) -> Iterator[obstore.ObjectMeta]:
@@ -278,36 +238,32 @@ class ObstoreStore:
     def _where(self, path: str) -> str:
         return f"{self._url}/{path}"
 
-    def _told(self, error: BaseException) -> str:
-        """What the client says, cut to its first part and without the secrets that it was given."""
-        return _without(self._secrets, _first_paragraph(error))[:_FOUND_CHARACTERS]
-
     def _failure(self, error: Exception, path: str) -> StorageError:
-        told = self._told(error)
-        if isinstance(error, FileNotFoundError) and not _NO_BUCKET.search(told):
+        found = told(error, self._secrets)
+        if isinstance(error, FileNotFoundError) and not _NO_BUCKET.search(found):
             return ObjectNotFoundError("There is no such object.", where=self._where(path))
         return StorageError(
             "The object store failed, or refused.",
             where=self._where(path),
-            found=told,
+            found=found,
             remedy="Check bucket, credentials and endpoint; if the store is failing, try again.",
         )
 
     def _write_failure(self, error: Exception, path: str) -> StorageError:
-        told = self._told(error)
+        found = told(error, self._secrets)
         if isinstance(error, (PermissionDeniedError, UnauthenticatedError)):
             remedy = "Give these credentials the right to put objects there."
-        elif _NO_BUCKET.search(told):
+        elif _NO_BUCKET.search(found):
             remedy = "Create the bucket, or correct its name."
         else:
             failure = self._failure(error, path)
             if isinstance(failure, ObjectNotFoundError):
-                return StorageError(failure.what, where=failure.where, found=told)
+                return StorageError(failure.what, where=failure.where, found=found)
             return failure
         return WriteRefusedError(
             "The object store refused the write; nothing was written.",
             where=self._where(path),
-            found=told,
+            found=found,
             remedy=remedy,
         )
 
@@ -359,66 +315,3 @@ def _meta(entry: obstore.ObjectMeta) -> ObjectMeta:
         size_bytes=entry["size"],
         modified_ms=int(entry["last_modified"].timestamp() * 1000),
     )
-
-
-def _bucket_and_path(url: str) -> tuple[str, str]:
-    parts = urlsplit(url)
-    path = unquote(parts.path).strip("/")
-    if "@" in parts.netloc or not parts.hostname or parts.query or parts.fragment:
-        raise InvalidInputError(
-            "The URL of an object store names a bucket and a path, and nothing else.",
-            where=f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}/{path}",
-            remedy="Give s3://bucket/path; credentials and endpoint go into storage_options.",
-        )
-    if path:
-        check_path(path, url=f"s3://{parts.netloc}")
-    return parts.netloc, path
-
-
-def _s3_options(options: Mapping[str, str]) -> _S3Options:
-    """The options, split between the store and its HTTP client."""
-    config: dict[str, str] = {}
-    client_options: dict[str, str] = {}
-    for name, value in options.items():
-        plain = name.lower().removeprefix("aws_")
-        if plain in _LOCATION_OPTIONS:
-            raise InvalidInputError(
-                f"The option {name!r} contradicts the URL.",
-                remedy="Leave it away; the URL names the bucket.",
-            )
-        (client_options if plain in _CLIENT_OPTIONS else config)[plain] = value
-    return {
-        "config": cast("S3Config", config),
-        "client_options": cast("ClientConfig", client_options),
-    }
-
-
-def _bad_option(error: Exception, url: str, secrets: Iterable[str]) -> InvalidInputError:
-    told = _without(secrets, _first_paragraph(error))[:_FOUND_CHARACTERS]
-    if isinstance(error, UnknownConfigurationKeyError):
-        what, remedy = (
-            "An option of the object store is unknown.",
-            "Correct its name, or leave it away.",
-        )
-    else:
-        what, remedy = (
-            "The options do not make a client of the object store.",
-            "Correct the option.",
-        )
-    return InvalidInputError(what, where=url, found=told, remedy=remedy)
-
-
-def _secret_values(options: Mapping[str, str]) -> Iterator[str]:
-    for name, value in options.items():
-        if _SECRET.search(name) and len(value) >= _SHORTEST_SECRET:
-            yield value
-
-
-def _without(secrets: Iterable[str], text: str) -> str:
-    for secret in secrets:
-        text = text.replace(secret, "***")
-    return text
-
-
-def _first_paragraph(error: BaseException) -> str:
-    return str(error).partition("\n\nDebug source")[0]
