@@ -16,9 +16,8 @@ from streamlake.protocol.actions import (
     RemoveFile,
     SetTransaction,
     Sidecar,
-    decode_actions,
-    encode_actions,
 )
+from streamlake.protocol.codec import decode_actions, encode_actions
 from streamlake.protocol.features import check_readable, check_writable, protocol_for
 from streamlake.protocol.markers import validate_marker
 from streamlake.protocol.names import (

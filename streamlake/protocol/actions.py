@@ -1,25 +1,41 @@
-"""The actions of the log and their JSON codec (PROTOCOL.md, "Actions").
+"""The actions of the log as values (PROTOCOL.md, "Actions"); ``codec`` has their JSON.
 
-One commit file is one JSON object a line, each with one key that names its action. Decoding is typed and refuses what
-does not fit; unknown fields and unknown actions are passed over, as the protocol asks of readers.
+Fields are named as the protocol names them, in Python's case. An optional field that is None is
+absent from the JSON; required ones are always written. Tuples in place of lists, and no field
+changes once made: treat the dicts as frozen too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, TypeAlias, TypeVar
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 import msgspec
 
 MAX_INT64 = 2**63 - 1
+Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=MAX_INT64)]
+"""A Long of the protocol; checked where JSON is decoded, not where a value is made."""
 
 _T = TypeVar("_T")
 
 
+def _no_schema() -> str:
+    return ""
+
+
+def _no_columns() -> tuple[str, ...]:
+    return ()
+
+
+def _no_properties() -> dict[str, str]:
+    return {}
+
+
 class Format(msgspec.Struct, frozen=True):
-    """How data files are encoded; the protocol knows only "parquet" (PROTOCOL.md, "Format Specification")."""
+    """How data files are encoded (PROTOCOL.md, "Format Specification")."""
 
     provider: str = "parquet"
+    """The protocol knows no other."""
     options: dict[str, str] = {}
 
 
@@ -32,18 +48,19 @@ class Protocol(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     writer_features: tuple[str, ...] | None = None
 
 
-class Metadata(msgspec.Struct, frozen=True, rename="camel"):
-    """The table's identity, schema, partitioning and properties (PROTOCOL.md, "Change Metadata")."""
+class Metadata(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Identity, schema, partitioning and properties (PROTOCOL.md, "Change Metadata")."""
 
+    # The protocol requires the first five: a default that a function makes is written even so.
     id: str
-    schema_string: str = ""
-    format: Format = Format()
-    partition_columns: tuple[str, ...] = ()
-    configuration: dict[str, str] = {}
-    created_time: int | msgspec.UnsetType | None = msgspec.UNSET
+    schema_string: str = msgspec.field(default_factory=_no_schema)
+    format: Format = msgspec.field(default_factory=Format)
+    partition_columns: tuple[str, ...] = msgspec.field(default_factory=_no_columns)
+    configuration: dict[str, str] = msgspec.field(default_factory=_no_properties)
+    created_time: Int64 | None = None
     """Milliseconds since the Unix epoch."""
-    name: str | msgspec.UnsetType | None = msgspec.UNSET
-    description: str | msgspec.UnsetType | None = msgspec.UNSET
+    name: str | None = None
+    description: str | None = None
 
 
 class DeletionVector(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -51,8 +68,8 @@ class DeletionVector(msgspec.Struct, frozen=True, rename="camel", omit_defaults=
 
     storage_type: str
     path_or_inline_dv: str
-    size_in_bytes: int
-    cardinality: int
+    size_in_bytes: Int64
+    cardinality: Int64
     offset: int | None = None
 
     @property
@@ -72,17 +89,17 @@ class AddFile(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     path: str
     """A URI reference: URL-encoded, relative to the table's root or absolute."""
     partition_values: dict[str, str | None]
-    size: int
+    size: Int64
     """Bytes."""
-    modification_time: int
+    modification_time: Int64
     """Milliseconds since the Unix epoch."""
     data_change: bool
     stats: str | None = None
     """JSON (PROTOCOL.md, "Per-file Statistics")."""
     tags: dict[str, str | None] | None = None
     deletion_vector: DeletionVector | None = None
-    base_row_id: int | None = None
-    default_row_commit_version: int | None = None
+    base_row_id: Int64 | None = None
+    default_row_commit_version: Int64 | None = None
     clustering_provider: str | None = None
 
     @property
@@ -91,7 +108,7 @@ class AddFile(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
         if self.stats is None:
             return None
         try:
-            return _count_decoder.decode(self.stats).numRecords
+            return _count_decoder.decode(self.stats).num_records
         except msgspec.DecodeError:
             return None
 
@@ -102,8 +119,8 @@ class AddFile(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
         return self.path, None if vector is None else vector.unique_id
 
 
-class _Count(msgspec.Struct, frozen=True):
-    numRecords: int | None = None
+class _Count(msgspec.Struct, frozen=True, rename="camel"):
+    num_records: Int64 | None = None
 
 
 _count_decoder = msgspec.json.Decoder(_Count)
@@ -114,16 +131,16 @@ class RemoveFile(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
 
     path: str
     data_change: bool
-    deletion_timestamp: int | None = None
+    deletion_timestamp: Int64 | None = None
     """Milliseconds since the Unix epoch."""
     extended_file_metadata: bool | None = None
     partition_values: dict[str, str | None] | None = None
-    size: int | None = None
+    size: Int64 | None = None
     stats: str | None = None
     tags: dict[str, str | None] | None = None
     deletion_vector: DeletionVector | None = None
-    base_row_id: int | None = None
-    default_row_commit_version: int | None = None
+    base_row_id: Int64 | None = None
+    default_row_commit_version: Int64 | None = None
 
     @property
     def key(self) -> FileKey:
@@ -137,7 +154,7 @@ class AddCdcFile(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
 
     path: str
     partition_values: dict[str, str | None]
-    size: int
+    size: Int64
     data_change: bool
     tags: dict[str, str | None] | None = None
 
@@ -147,9 +164,9 @@ class SetTransaction(msgspec.Struct, frozen=True, rename="camel", omit_defaults=
 
     app_id: str
     """Who writes; one kind of marker per app_id."""
-    version: int
+    version: Int64
     """How far it has come; 0 to 2**63 - 1."""
-    last_updated: int | None = None
+    last_updated: Int64 | None = None
     """Milliseconds since the Unix epoch; filled in at the commit."""
 
 
@@ -164,7 +181,7 @@ class DomainMetadata(msgspec.Struct, frozen=True, rename="camel"):
 class CheckpointMetadata(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Says what version a V2 checkpoint holds (PROTOCOL.md, "Checkpoint Metadata")."""
 
-    version: int
+    version: Int64
     tags: dict[str, str | None] | None = None
 
 
@@ -172,8 +189,8 @@ class Sidecar(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """A part of a V2 checkpoint (PROTOCOL.md, "Sidecar File Information")."""
 
     path: str
-    size_in_bytes: int
-    modification_time: int
+    size_in_bytes: Int64
+    modification_time: Int64
     tags: dict[str, str | None] | None = None
 
 
@@ -229,75 +246,3 @@ Action: TypeAlias = (
     | Sidecar
     | CommitInfo
 )
-
-
-class _Line(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One line of a commit file: exactly one field is set, or none where the action is unknown."""
-
-    add: AddFile | None = None
-    remove: RemoveFile | None = None
-    cdc: AddCdcFile | None = None
-    metaData: Metadata | None = None
-    protocol: Protocol | None = None
-    txn: SetTransaction | None = None
-    domainMetadata: DomainMetadata | None = None
-    checkpointMetadata: CheckpointMetadata | None = None
-    sidecar: Sidecar | None = None
-    commitInfo: dict[str, Any] | None = None
-
-
-_LINE_KEYS: dict[type, str] = {
-    AddFile: "add",
-    RemoveFile: "remove",
-    AddCdcFile: "cdc",
-    Metadata: "metaData",
-    Protocol: "protocol",
-    SetTransaction: "txn",
-    DomainMetadata: "domainMetadata",
-    CheckpointMetadata: "checkpointMetadata",
-    Sidecar: "sidecar",
-}
-_decoder = msgspec.json.Decoder(_Line)
-_encoder = msgspec.json.Encoder()
-
-
-def encode_actions(actions: Iterable[Action]) -> bytes:
-    """The bytes of a commit file that holds ``actions`` in order; one line each, newline-terminated."""
-    lines = [
-        {"commitInfo": action.fields}
-        if isinstance(action, CommitInfo)
-        else {_LINE_KEYS[type(action)]: action}
-        for action in actions
-    ]
-    return _encoder.encode_lines(lines)
-
-
-def decode_actions(data: bytes) -> list[Action]:
-    """The actions of a commit file, in order; unknown actions are left out.
-
-    Raises:
-        msgspec.DecodeError: The bytes are no JSON lines, or an action lacks a field or has one of a wrong type.
-            (msgspec.ValidationError is one of these.)
-    """
-    actions: list[Action] = []
-    for line in _decoder.decode_lines(data):
-        action = _only_action(line)
-        if action is not None:
-            actions.append(action)
-    return actions
-
-
-def _only_action(line: _Line) -> Action | None:
-    if line.commitInfo is not None:
-        return CommitInfo(line.commitInfo)
-    return (
-        line.add
-        or line.remove
-        or line.txn
-        or line.metaData
-        or line.protocol
-        or line.cdc
-        or line.domainMetadata
-        or line.checkpointMetadata
-        or line.sidecar
-    )

@@ -7,17 +7,22 @@ is read from a table is held to more than that.
 from __future__ import annotations
 
 import json
-from typing import Any, NoReturn
+import re
+from typing import Any, TypeAlias
 
 import msgspec
 
+Json: TypeAlias = Any
+"""A decoded JSON value."""
+
 MAX_JSON_DEPTH = 64
-"""How deep the values of an action, or of a schema, may nest."""
+"""How deep objects and arrays may lie inside of one another."""
 
 _encoder = msgspec.json.Encoder()
+_WHITE_SPACE = re.compile(r"[ \t\r\n]*")
 
 
-def check_depth(value: Any, max_depth: int = MAX_JSON_DEPTH) -> None:  # noqa: ANN401 - any JSON
+def check_depth(value: Json, *, max_depth: int = MAX_JSON_DEPTH) -> None:
     """Refuse a decoded value that nests deeper than ``max_depth``; a scalar has depth 0.
 
     Raises:
@@ -25,50 +30,56 @@ def check_depth(value: Any, max_depth: int = MAX_JSON_DEPTH) -> None:  # noqa: A
     """
     level = [value]
     for _ in range(max_depth + 1):
+        nested = [child for child in level if isinstance(child, dict | list)]
+        if not nested:
+            return
         level = [
             child
-            for parent in level
-            if isinstance(parent, dict | list)
+            for parent in nested
             for child in (parent.values() if isinstance(parent, dict) else parent)
         ]
-        if not level:
-            return
     raise msgspec.ValidationError(f"JSON nests deeper than {max_depth} levels")
 
 
-def check_keys(data: bytes, decoded: Any) -> None:  # noqa: ANN401 - any JSON
+def check_keys(data: bytes, decoded: Json) -> None:
     """Refuse JSON in which one object has the same key twice.
 
     Counting keys tells it nearly always: ``decoded`` lacks the second of two equal ones. Only where
     the counts differ, be it for mere white space, the text is parsed again, slowly.
 
     Args:
-        data: One JSON text.
-        decoded: What it was decoded to, without types.
+        data: One JSON text, or several in a row.
+        decoded: What it was decoded to, without types; of several texts the list.
 
     Raises:
         msgspec.ValidationError: A key is there twice.
     """
     if _count_keys(data) == _count_keys(_encoder.encode(decoded)):
         return
-    json.loads(data, object_pairs_hook=_unique)
+    text = data.decode()
+    end = _after_white_space(text, 0)
+    while end < len(text):
+        _, end = _decoder.raw_decode(text, end)
+        end = _after_white_space(text, end)
 
 
 def _count_keys(data: bytes) -> int:
-    """How many keys JSON without white space has: quote-colon that no backslash precedes."""
+    """How many keys there are: quote-colon that no backslash precedes."""
     return data.count(b'":') - data.count(b'\\":')
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _after_white_space(text: str, start: int) -> int:
+    match = _WHITE_SPACE.match(text, start)
+    return start if match is None else match.end()
+
+
+def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     unique = dict(pairs)
     if len(unique) != len(pairs):
-        seen: set[str] = set()
-        for key, _ in pairs:
-            if key in seen:
-                _refuse(key)
-            seen.add(key)
+        names = [key for key, _ in pairs]
+        twice = next(key for key in names if names.count(key) > 1)
+        raise msgspec.ValidationError(f"JSON object has the key {twice!r} twice")
     return unique
 
 
-def _refuse(key: str) -> NoReturn:
-    raise msgspec.ValidationError(f"JSON object has the key {key!r} twice")
+_decoder = json.JSONDecoder(object_pairs_hook=_unique)

@@ -37,10 +37,7 @@ from streamlake.errors import (
     TableError,
     UnsupportedFeatureError,
 )
-from streamlake.protocol.json_bounds import check_keys
-
-Json: TypeAlias = Any
-"""A decoded JSON value."""
+from streamlake.protocol.json_bounds import Json, check_keys
 
 MAX_SCHEMA_DEPTH = 32
 """How many structs, arrays and maps may lie inside of one another in a column."""
