@@ -50,8 +50,10 @@ class LocalStore:
             InvalidInputError: The root is empty, holds NUL, or is the root of the file system.
         """
         given = os.fspath(root)
-        self._root = os.path.abspath(given)  # noqa: PTH100 - paths are plain strings here, for speed
-        if not given or "\0" in given or self._root == "/":
+        # Two slashes at the beginning stay two in a normal path; one is meant.
+        absolute = os.path.abspath(given).lstrip("/")  # noqa: PTH100 - plain strings, for speed
+        self._root = f"/{absolute}"
+        if not given or not absolute or "\0" in given:
             raise InvalidInputError(
                 "The root of a local store must be a folder, and not the whole file system.",
                 found=repr(given),

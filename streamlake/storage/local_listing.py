@@ -68,12 +68,15 @@ def _meta(top: bytes, path: bytes) -> ObjectMeta | None:
     """What there is at ``path`` now, or None where that is no file (any more)."""
     try:
         status = os.lstat(top + path)
-        if S_ISLNK(status.st_mode):
-            status = os.stat(top + path)  # noqa: PTH116 - whether it may be read, the read decides
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise _unreadable(error, top + path) from error
+    if S_ISLNK(status.st_mode):
+        try:
+            status = os.stat(top + path)  # noqa: PTH116 - whether it may be read, the read decides
+        except OSError:
+            return None
     if not S_ISREG(status.st_mode):
         return None
     return ObjectMeta(
