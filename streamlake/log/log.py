@@ -223,7 +223,7 @@ class Log:
     def _load(self) -> Head:
         replay, segment = load_state(self.store, limits=self.limits)
         protocol, metadata = replay.checked()
-        check_readable(protocol, where=self.url)
+        check_readable(protocol, metadata=metadata, where=self.url)
         self._replay = replay
         return self._see(
             Head(
@@ -244,12 +244,14 @@ class Log:
 
     def _advanced(self, head: Head, commit: Commit) -> Head:
         """The head after one more commit."""
-        if commit.protocol is not None:
-            check_readable(commit.protocol, where=self.url)
+        protocol = commit.protocol or head.protocol
+        metadata = commit.metadata or head.metadata
+        if commit.protocol is not None or commit.metadata is not None:
+            check_readable(protocol, metadata=metadata, where=self.url)
         return Head(
             version=commit.version,
-            protocol=commit.protocol or head.protocol,
-            metadata=commit.metadata or head.metadata,
+            protocol=protocol,
+            metadata=metadata,
             markers={**head.markers, **commit.markers} if commit.markers else head.markers,
             file_count=max(0, head.file_count + len(commit.adds) - len(commit.removes)),
             checkpoint_version=head.checkpoint_version,
@@ -267,7 +269,7 @@ class Log:
 
     def _readable(self, replay: Replay) -> Snapshot:
         snapshot = snapshot_of(replay)
-        check_readable(snapshot.protocol, where=self.url)
+        check_readable(snapshot.protocol, metadata=snapshot.metadata, where=self.url)
         return snapshot
 
     def _commit_at_head(self, transaction: Transaction) -> CommitResult:
