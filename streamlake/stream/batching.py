@@ -77,7 +77,7 @@ class Collector:
 
 
 def merge(batches: list[Batch]) -> Batch:
-    """One batch with the rows of all, in order; of each position the highest, of the rest the last."""
+    """One batch: the rows of all, in order; of each position the highest, of the rest the last."""
     if len(batches) == 1:
         return batches[0]
     positions: dict[str, int] = {}

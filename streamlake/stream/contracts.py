@@ -14,8 +14,8 @@ Positions: TypeAlias = Mapping[str, int]
 """How far a source has been consumed, by the name of each of its parts; a position never goes back.
 
 Of a Kafka source ``{"<topic>/<partition>": highest offset accounted for}``; of a table
-``{"<table id>": encoded position}`` (see ``Offset.to_marker``). A TableSink stores each as the marker
-``"<app_id>/<name>"``.
+``{"<table id>": encoded position}`` (see ``Offset.to_marker``). A TableSink stores each as the
+marker ``"<app_id>/<name>"``.
 """
 
 
@@ -39,35 +39,37 @@ class Batch:
 class Source(Protocol):
     """Where a Pipeline takes its batches from.
 
-    Called from one thread, in this order: ``open`` once, ``batches``, ``acknowledge`` after each stored
-    batch, ``rewind`` between two batches, ``close`` once, also after an error.
+    Called from one thread, in this order: ``open`` once, ``batches``, ``acknowledge`` after each
+    stored batch, ``rewind`` between two batches, ``close`` once, also after an error.
 
-    Delivery: a source that honours ``committed`` is replayable; with a sink that stores positions and
-    rows in one step, exactly once. A source that can't resume from positions gives at most once.
+    Delivery: a source that honours ``committed`` is replayable; with a sink that stores positions
+    and rows in one step, exactly once. A source that can't resume from positions gives at most
+    once.
     """
 
     def open(self, committed: Callable[[], Positions]) -> None:
         """Connect, and remember how to ask for the stored positions.
 
-        ``committed()`` reads the positions that the sink has stored *now*; the source resumes after each
-        (the position itself was delivered). A source whose parts come and go (a consumer group) asks
-        again whenever parts are assigned to it; after a FencedError the pipeline calls ``rewind``.
+        ``committed()`` reads the positions that the sink has stored *now*; the source resumes after
+        each (the position itself was delivered). A source whose parts come and go (a consumer
+        group) asks again whenever parts are assigned to it; after a FencedError the pipeline calls
+        ``rewind``.
         """
 
     def batches(self) -> Iterator[Batch | None]:
         """Batches in order of their positions, without end, or until the bound of the source.
 
-        ``None`` says that nothing was there for a while, so that the pipeline can tend to time; it comes
-        at least once a second. A batch may hold no rows and still move positions (a gap, a filter).
-        The pipeline may merge batches, and calls ``acknowledge`` with what it merged. Outages of the
-        source are retried in here, with backoff, before SourceUnavailableError.
+        ``None`` says that nothing was there for a while, so that the pipeline can tend to time; it
+        comes at least once a second. A batch may hold no rows and still move positions (a gap, a
+        filter). The pipeline may merge batches, and calls ``acknowledge`` with what it merged.
+        Outages of the source are retried in here, with backoff, before SourceUnavailableError.
         """
 
     def rewind(self) -> None:
         """Forget what was read and not stored; ask ``committed`` again and resume from there.
 
-        The iterator of ``batches`` goes on from the new position; if it had ended, ``batches`` is called
-        again.
+        The iterator of ``batches`` goes on from the new position; if it had ended, ``batches`` is
+        called again.
         """
 
     def acknowledge(self, batch: Batch) -> None:
@@ -80,18 +82,18 @@ class Source(Protocol):
 class Sink(Protocol):
     """Where a Pipeline stores its batches.
 
-    Called from one thread: ``open`` once, then ``committed`` and ``write`` in any order, ``close`` once,
-    also after an error.
+    Called from one thread: ``open`` once, then ``committed`` and ``write`` in any order, ``close``
+    once, also after an error.
 
-    Delivery: exactly once if ``write`` stores rows and positions in one atomic step and refuses a moved
-    position with FencedError; otherwise at least once.
+    Delivery: exactly once if ``write`` stores rows and positions in one atomic step and refuses a
+    moved position with FencedError; otherwise at least once.
     """
 
     def open(self) -> None:
         """Connect; claim what must be owned. Changes nothing that exists."""
 
     def committed(self) -> Positions:
-        """The positions stored now, and from here on the ones that this sink expects to move from."""
+        """The positions stored now; from here on they are what this sink expects to move from."""
 
     def write(self, batch: Batch) -> int | None:
         """Store rows and positions, also where there are no rows.

@@ -31,13 +31,14 @@ _REMEDY = 'Pass the JSON of a Batch\'s offset unchanged, or start="earliest" or 
 class Offset:
     """A position in a table's stream: everything up to it was consumed.
 
-    A version's files are the ``add`` actions with ``dataChange=true`` of its commit, in the order of the
-    commit, counted from 0; of an initial snapshot all files, ordered by (modificationTime, path). Positions
-    of one table are ordered; comparing those of two tables raises InvalidInputError.
+    A version's files are the ``add`` actions with ``dataChange=true`` of its commit, in the order
+    of the commit, counted from 0; of an initial snapshot all files, ordered by (modificationTime,
+    path). Positions of one table are ordered; comparing those of two tables raises
+    InvalidInputError.
 
-    The JSON is that of Delta's Spark source, so that a position can be handed from one to the other. The
-    field ``rowsDone`` is our own: an offset that has it stands inside a file, and Delta would read that
-    file again.
+    The JSON is that of Delta's Spark source, so that a position can be handed from one to the
+    other. The field ``rowsDone`` is our own: an offset that has it stands inside a file, and Delta
+    would read that file again.
     """
 
     reservoir_id: str
@@ -85,7 +86,9 @@ class Offset:
         missing = [key for key in _KEYS if key not in fields]
         if unknown or missing:
             what = f"unknown key {unknown[0]!r}" if unknown else f"no {missing[0]!r}"
-            raise _invalid(f"An offset has the keys {', '.join(_KEYS)}; this one has {what}", fields)
+            raise _invalid(
+                f"An offset has the keys {', '.join(_KEYS)}; this one has {what}", fields
+            )
         return cls(
             reservoir_id=fields["reservoirId"],
             reservoir_version=fields["reservoirVersion"],

@@ -12,24 +12,26 @@ from streamlake.errors import InvalidInputError
 OnRemoved: TypeAlias = Literal["fail", "ignore_deletes", "ignore_changes", "skip_change_commits"]
 """What to do at a commit that removes data (``remove`` with ``dataChange=true``).
 
-``fail``: DataRemovedError. ``ignore_deletes``: pass over commits that only remove, fail at those that
-rewrite. ``ignore_changes``: hand on what such commits add, so that rows which a rewrite kept come again.
-``skip_change_commits``: pass over such commits whole. As Delta's options of these names.
+``fail``: DataRemovedError. ``ignore_deletes``: pass over commits that only remove, fail at those
+that rewrite. ``ignore_changes``: hand on what such commits add, so that rows which a rewrite kept
+come again. ``skip_change_commits``: pass over such commits whole. As Delta's options of these
+names.
 """
 
 OnLost: TypeAlias = Literal["fail", "earliest", "latest", "resnapshot"]
 """What to do where log clean-up removed versions that were not read yet.
 
-``fail``: LogTruncatedError. ``earliest``: go on at the oldest version that is left; the rows between are
-lost. ``latest``: go on with what is committed from now on. ``resnapshot``: hand on the whole table as it
-is now, and go on from there; rows may come again. All but the first log a warning.
+``fail``: LogTruncatedError. ``earliest``: go on at the oldest version that is left; the rows
+between are lost. ``latest``: go on with what is committed from now on. ``resnapshot``: hand on the
+whole table as it is now, and go on from there; rows may come again. All but the first log a
+warning.
 """
 
 OnSchemaChange: TypeAlias = Literal["fail", "follow"]
-"""What to do where columns are dropped, renamed, retyped or moved.
+"""What to do where columns are dropped, renamed or retyped, inside of structs also added.
 
-``fail``: StreamError before the first batch of the new schema. ``follow``: go on with the new schema.
-New nullable columns at the end, and columns that may be null from now on, are always followed.
+``fail``: StreamError before the first batch of the new schema. ``follow``: go on with the new
+schema. New columns, and columns that may be null from now on, are always followed.
 """
 
 LOCAL_POLL_MIN_S = 0.001
@@ -48,8 +50,8 @@ class TailOptions:
     max_rows: int = 65_536
     """The most rows of a batch. Files that have more are handed on in parts."""
     whole_files: bool = False
-    """Cut batches between files only, so that every position fits a marker (``Offset.to_marker``). A
-    batch may pass ``max_rows`` then, by one file."""
+    """Cut batches between files only, so that every position fits a marker (``Offset.to_marker``).
+    A batch may pass ``max_rows`` then, by one file."""
     on_removed: OnRemoved = "fail"
     on_lost: OnLost = "fail"
     on_schema_change: OnSchemaChange = "fail"
@@ -57,11 +59,11 @@ class TailOptions:
     """The shortest pause between two looks for a new commit; None for 1 ms on a local disk and in
     memory, 50 ms elsewhere."""
     poll_max_s: float | None = None
-    """The longest one, reached when nothing has come for a while; None for 100 ms on a local disk and
-    in memory, 1 s elsewhere."""
+    """The longest one, reached when nothing has come for a while; None for 100 ms on a local disk
+    and in memory, 1 s elsewhere."""
     executor: Executor | None = None
-    """Where commits and files are read ahead while several commits wait; None for one of the tail's own,
-    which it starts when it is behind and stops when it is closed."""
+    """Where commits and files are read ahead while several commits wait; None for one of the tail's
+    own, which it starts when it is behind and stops when it is closed."""
 
     def __post_init__(self) -> None:
         _check_choice("on_removed", self.on_removed, OnRemoved)

@@ -18,8 +18,8 @@ from streamlake.stream.contracts import Batch, Sink, Source, TendedSink
 logger = logging.getLogger(__name__)
 
 MAX_REWINDS = 8
-"""How often in a row, without a batch stored in between, a refused commit is answered by reading the
-positions anew."""
+"""How often in a row, without a batch stored in between, a refused commit is answered by reading
+the positions anew."""
 REWIND_PAUSE_S = 0.05
 """The longest pause before the first of these; each further one may be twice as long."""
 
@@ -59,7 +59,8 @@ class PipelineResult:
     rows: int = 0
     """Rows stored."""
     version: int | None = None
-    """The sink's version after the last one; None where there was none, or where it has no versions."""
+    """The sink's version after the last one; None where there was none, or where it has no
+    versions."""
     rewinds: int = 0
     """How often a refused or unknown commit made it read the positions anew."""
     is_stopped: bool = False
@@ -69,20 +70,21 @@ class PipelineResult:
 class Pipeline:
     """Carries batches from a source to a sink, one after the other, in the caller's thread.
 
-    Delivery: exactly once where the source replays and the sink stores positions with the rows, across
-    crashes at any instruction, lost answers of the store, and other pipelines that run by mistake or
-    not yet gone under the same name. Otherwise as the weaker of the two says.
+    Delivery: exactly once where the source replays and the sink stores positions with the rows,
+    across crashes at any instruction, lost answers of the store, and other pipelines that run by
+    mistake or not yet gone under the same name. Otherwise as the weaker of the two says.
 
     A pipeline keeps no state: what is stored says where the next run goes on.
 
-    When a commit is refused (FencedError and the conflicts) nothing of it was stored. When its outcome
-    is unknown it may have landed, or may still land. Both are answered alike: read the stored positions
-    and resume from there. If the commit landed, the positions say so and its rows are not read again.
-    If it has not, it still can, but only at the version that it was put at, and only while nobody has
-    that version. The next commit is tried at that same version or finds it taken: it wins the version,
-    and then the late one never lands; or it loses to the late one, sees that it moved a position that
-    is no longer the expected one, and is refused in turn. So no row is stored twice, whichever comes
-    first.
+    When a commit is refused (FencedError and the conflicts) nothing of it was stored. When its
+    outcome is unknown it may have landed, or may still land. Both are answered alike: read the
+    stored positions and resume from there. If the commit landed, the positions say so and its rows
+    are not read again. If it has not, it still can, but only at the version that it was put at, and
+    only while nobody has that version. The next commit is tried at that same version or finds it
+    taken: it wins the version, and then the late one never lands; or it loses to the late one, sees
+        that it moved a position that
+    is no longer the expected one, and is refused in turn. So no row is stored twice, whichever
+    comes first.
     """
 
     def __init__(
@@ -123,15 +125,15 @@ class Pipeline:
     def run(self, *, stop: Callable[[], bool] | None = None) -> PipelineResult:
         """Run until the source ends, or until ``stop()`` was called or the given one returns true.
 
-        What was read by then is stored. Source and sink are closed in every case, so that a pipeline
-        runs once.
+        What was read by then is stored. Source and sink are closed in every case, so that a
+        pipeline runs once.
 
         Raises:
             FencedError: Another owner keeps moving our positions.
             CommitUnknownError: The store keeps losing answers.
             SourceError: The source failed for good.
-            StreamlakeError: The data do not fit the sink, or a part failed; nothing of the batch that
-                was not stored is lost where the source replays.
+            StreamlakeError: The data do not fit the sink, or a part failed; nothing of the batch
+                that was not stored is lost where the source replays.
         """
         try:
             self._sink.open()
@@ -190,7 +192,7 @@ class Pipeline:
         self._tell(PipelineEvent(kind=EventKind.STORED, batch=batch, version=version))
 
     def _attempt(self, commit: Callable[[], None]) -> bool:
-        """Commit something; where that is refused or unknown, rewind the source and answer False."""
+        """Commit something; False where that is refused or unknown and the source was rewound."""
         try:
             commit()
         except CommitError as error:

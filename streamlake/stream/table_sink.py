@@ -37,16 +37,18 @@ Target: TypeAlias = "str | PathLike[str] | Log | HasLog"
 class TableSink:
     """Stores each batch as one commit of rows and markers.
 
-    Delivery: exactly once. The markers ``"<app_id>/<position's name>"`` are in the same commit as the
-    rows, and are compare-and-set: a batch is stored only while the table's markers are the ones that
-    this sink found at ``committed`` or set since. A batch without positions is stored without markers,
-    and at least once.
+    Delivery: exactly once. The markers ``"<app_id>/<position's name>"`` are in the same commit as
+    the rows, and are compare-and-set: a batch is stored only while the table's markers are the ones
+    that this sink found at ``committed`` or set since. A batch without positions is stored without
+    markers, and at least once.
 
-    Of several sinks of one app_id the first to commit goes on, and the others are fenced at their next
-    ``write`` until they ask for ``committed`` again; in one process the second ``open`` raises.
+    Of several sinks of one app_id the first to commit goes on, and the others are fenced at their
+    next ``write`` until they ask for ``committed`` again; in one process the second ``open``
+    raises.
 
-    An app_id keeps one kind of marker: those of Kafka partitions (``"<topic>/<partition>"``), of tables
-    (``"<table id>"``), or a single one under the app_id itself, as a producer or a Spark query sets.
+    An app_id keeps one kind of marker: those of Kafka partitions (``"<topic>/<partition>"``), of
+    tables (``"<table id>"``), or a single one under the app_id itself, as a producer or a Spark
+    query sets.
     """
 
     def __init__(
@@ -67,14 +69,16 @@ class TableSink:
         Args:
             target: The table's location, or a handle on it.
             app_id: Under which name the positions are stored; one owner at a time. No "/".
-            schema: Creates the table with these columns where there is none; None never creates one.
+            schema: Creates the table with these columns where there is none; None never creates
+                one.
             partition_by: As ``Table.create``, where the table is created.
             properties: As ``Table.create``, where the table is created.
             storage_options: As ``Table.open``, where the target is a location.
             single_writer: As ``Table.open``, where the target is a location.
-            allow_marker_expiry: Go on with a table on which ``delta.setTransactionRetentionDuration``
-                is set. Markers that do not move are then committed anew before they expire; those of a
-                sink that is not running for that long are lost, and rows may come twice.
+            allow_marker_expiry: Go on with a table on which
+                ``delta.setTransactionRetentionDuration`` is set. Markers that do not move are then
+                committed anew before they expire; those of a sink that is not running for that long
+                are lost, and rows may come twice.
             clock: Where time and ids come from, where the target is a location.
 
         Raises:
@@ -106,8 +110,8 @@ class TableSink:
 
         Raises:
             TableNotFoundError: There is no table, and no schema to create one with.
-            InvalidInputError: The app_id is open in this process, or the table has a marker of another
-                kind under it, or markers expire on the table and that was not allowed.
+            InvalidInputError: The app_id is open in this process, or the table has a marker of
+                another kind under it, or markers expire on the table and that was not allowed.
             UnsupportedFeatureError: The table needs what is not supported.
         """
         log = self._opened()
@@ -142,8 +146,8 @@ class TableSink:
     def write(self, batch: Batch) -> int:
         """Store rows and positions in one commit; returns the table's version.
 
-        Positions at or below the expected ones are a repeat: nothing is written. Without rows only the
-        positions are committed.
+        Positions at or below the expected ones are a repeat: nothing is written. Without rows only
+        the positions are committed.
 
         Raises:
             SchemaMismatchError: The rows do not fit the table; nothing was written.
@@ -174,9 +178,7 @@ class TableSink:
         self._claim = None
         self._log = None
 
-    def _commit(
-        self, log: Log, data: pa.Table, markers: Sequence[SetTransaction]
-    ) -> CommitResult:
+    def _commit(self, log: Log, data: pa.Table, markers: Sequence[SetTransaction]) -> CommitResult:
         expect = {marker.app_id: self._expected.get(marker.app_id) for marker in markers}
         parameters = {"outputMode": "Append", "appId": self._app_id}
         if data.num_rows:
