@@ -1,7 +1,12 @@
 """Data files: written with statistics, read back with the table's types (floor 3)."""
 
 from streamlake.data.conform import Tabular, conform, conform_parts
-from streamlake.data.limits import DEFAULT_READ_LIMITS, ReadLimits
+from streamlake.data.limits import (
+    DEFAULT_READ_LIMITS,
+    DEFAULT_WRITE_LIMITS,
+    ReadLimits,
+    WriteLimits,
+)
 from streamlake.data.parquet import encode_parquet
 from streamlake.data.reader import iter_file, read_file
 from streamlake.data.stager import Stager
@@ -9,9 +14,11 @@ from streamlake.data.statistics import collect_statistics
 
 __all__ = [
     "DEFAULT_READ_LIMITS",
+    "DEFAULT_WRITE_LIMITS",
     "ReadLimits",
     "Stager",
     "Tabular",
+    "WriteLimits",
     "collect_statistics",
     "conform",
     "conform_parts",

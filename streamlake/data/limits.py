@@ -1,4 +1,4 @@
-"""The bounds of reading data files."""
+"""The bounds of reading and writing data files."""
 
 from __future__ import annotations
 
@@ -22,4 +22,19 @@ class ReadLimits:
     """The most rows that are decoded in one step and given at once by ``iter_file``. No error."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteLimits:
+    """Named bounds of what a Stager holds in memory; passing one writes, and is no error."""
+
+    row_group_bytes: int = 64 * 2**20
+    """Rows are gathered up to this size, as Arrow has them, and then encoded together."""
+    row_group_rows: int = 1024 * 1024
+    """The most rows that are encoded together."""
+    open_files_bytes: int = 256 * 2**20
+    """What the unfinished files of all partitions may take; past it the largest is finished."""
+    open_files: int = 1024
+    """How many partitions may have an unfinished file; past it the largest is finished."""
+
+
 DEFAULT_READ_LIMITS = ReadLimits()
+DEFAULT_WRITE_LIMITS = WriteLimits()

@@ -74,6 +74,9 @@ def file_layout(schema_json: str, partition_columns: tuple[str, ...]) -> FileLay
     Args:
         schema_json: ``metaData.schemaString``.
         partition_columns: ``metaData.partitionColumns``.
+
+    Raises:
+        InvalidInputError: No column is left for the files.
     """
     schema = schema_from_json(schema_json)
     stored = tuple(
@@ -81,6 +84,12 @@ def file_layout(schema_json: str, partition_columns: tuple[str, ...]) -> FileLay
         for i, field in enumerate(schema)
         if field.name not in partition_columns and not pa.types.is_null(field.type)
     )
+    if not stored:
+        raise InvalidInputError(
+            "The table has no column but those that it is partitioned by.",
+            found=f"columns {', '.join(schema.names)}",
+            remedy="Give it a column that data files can hold.",
+        )
     fields = [schema.field(i).remove_metadata() for i in stored]
     return FileLayout(schema, partition_columns, pa.schema(fields), stored)
 

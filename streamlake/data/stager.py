@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from streamlake.clock import SYSTEM_CLOCK, Clock
 from streamlake.data.conform import Tabular, conform_parts
+from streamlake.data.limits import DEFAULT_WRITE_LIMITS, WriteLimits
 from streamlake.data.partitions import FileLayout, file_layout
 from streamlake.data.staging import Staging
 from streamlake.data.statistics import statistics_leaves
@@ -31,8 +32,8 @@ class Stager:
     Pickles where its store and clock do. Files get fresh names and are never visible before their
     AddFiles are committed; files that never are, are left for vacuum.
 
-    Memory: on top of the data itself about ``staging.ROW_GROUP_BYTES`` plus the larger of
-    ``staging.OPEN_FILES_BYTES`` and the target file size.
+    Memory: on top of the data itself about ``limits.row_group_bytes`` plus the larger of
+    ``limits.open_files_bytes`` and the target file size.
     """
 
     store: ObjectStore
@@ -44,6 +45,7 @@ class Stager:
     """The table's properties."""
     clock: Clock = SYSTEM_CLOCK
     target_file_size_bytes: int = TARGET_FILE_SIZE_BYTES
+    limits: WriteLimits = DEFAULT_WRITE_LIMITS
 
     @classmethod
     def over(
@@ -53,6 +55,7 @@ class Stager:
         *,
         clock: Clock = SYSTEM_CLOCK,
         target_file_size_bytes: int = TARGET_FILE_SIZE_BYTES,
+        limits: WriteLimits = DEFAULT_WRITE_LIMITS,
     ) -> Stager:
         """A stager for the table that ``metadata`` describes, at the root of ``store``."""
         return cls(
@@ -62,6 +65,7 @@ class Stager:
             configuration=metadata.configuration,
             clock=clock,
             target_file_size_bytes=target_file_size_bytes,
+            limits=limits,
         )
 
     @property
@@ -108,6 +112,7 @@ class Stager:
             clock=self.clock,
             data_change=data_change,
             target_file_size_bytes=self.target_file_size_bytes,
+            limits=self.limits,
         )
         try:
             for part in conform_parts(data, layout.table):

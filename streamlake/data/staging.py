@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from streamlake.clock import Clock
+from streamlake.data.limits import WriteLimits
 from streamlake.data.parquet import ParquetEncoder
 from streamlake.data.partitions import FileLayout, PartitionKey
 from streamlake.data.statistics import FileStatistics, Leaf, file_statistics
@@ -15,15 +16,6 @@ from streamlake.errors import StorageError
 from streamlake.protocol.actions import AddFile
 from streamlake.protocol.paths import encode_path
 from streamlake.storage.store import ObjectStore
-
-ROW_GROUP_BYTES = 64 * 2**20
-"""Rows are gathered up to this size, as Arrow has them, and then encoded together."""
-ROW_GROUP_ROWS = 1024 * 1024
-"""The most rows that are encoded together."""
-OPEN_FILES_BYTES = 256 * 2**20
-"""What the unfinished files of all partitions may take; past it the largest is finished."""
-OPEN_FILES = 1024
-"""How many partitions may have an unfinished file; past it the largest is finished."""
 
 
 class Staging:
@@ -36,6 +28,7 @@ class Staging:
         clock: For names and times of files.
         data_change: What the AddFiles shall say.
         target_file_size_bytes: A file is finished when it has reached this size.
+        limits: What may be held in memory.
     """
 
     def __init__(
@@ -47,6 +40,7 @@ class Staging:
         clock: Clock,
         data_change: bool,
         target_file_size_bytes: int,
+        limits: WriteLimits,
     ) -> None:
         self._store = store
         self._layout = layout
@@ -54,6 +48,7 @@ class Staging:
         self._clock = clock
         self._data_change = data_change
         self._target_bytes = target_file_size_bytes
+        self._limits = limits
         self._gathered: list[pa.Table] = []
         self._gathered_bytes = 0
         self._gathered_rows = 0
@@ -63,11 +58,14 @@ class Staging:
 
     def take(self, rows: pa.Table) -> None:
         """Add rows of exactly the table's schema."""
-        for part, size_bytes in _row_groups(rows):
+        for part, size_bytes in _row_groups(rows, self._limits):
             self._gathered.append(part)
             self._gathered_bytes += size_bytes
             self._gathered_rows += part.num_rows
-            if self._gathered_bytes >= ROW_GROUP_BYTES or self._gathered_rows >= ROW_GROUP_ROWS:
+            if (
+                self._gathered_bytes >= self._limits.row_group_bytes
+                or self._gathered_rows >= self._limits.row_group_rows
+            ):
                 self._encode_gathered()
 
     def finish(self) -> tuple[AddFile, ...]:
@@ -100,7 +98,8 @@ class Staging:
 
     def _bound_open_files(self) -> None:
         total_bytes = sum(file.size_bytes for file in self._open.values())
-        while total_bytes > OPEN_FILES_BYTES or len(self._open) > OPEN_FILES:
+        limits = self._limits
+        while total_bytes > limits.open_files_bytes or len(self._open) > limits.open_files:
             largest = max(self._open, key=lambda key: self._open[key].size_bytes)
             total_bytes -= self._open[largest].size_bytes
             self._put(largest)
@@ -146,10 +145,12 @@ class _OpenFile:
         return data, None if self._statistics is None else self._statistics.to_json()
 
 
-def _row_groups(rows: pa.Table) -> Iterator[tuple[pa.Table, int]]:
+def _row_groups(rows: pa.Table, limits: WriteLimits) -> Iterator[tuple[pa.Table, int]]:
     """Parts of about the size of a row group at most, each with its size in bytes."""
     size_bytes = rows.nbytes
-    parts = max(-(-size_bytes // ROW_GROUP_BYTES), -(-rows.num_rows // ROW_GROUP_ROWS))
+    parts = max(
+        -(-size_bytes // limits.row_group_bytes), -(-rows.num_rows // limits.row_group_rows)
+    )
     if parts <= 1:
         yield rows, size_bytes
         return

@@ -101,7 +101,7 @@ def _set(tree: dict[str, Any], path: ColumnPath, value: object) -> None:
 
 @lru_cache(maxsize=256)
 def statistics_leaves(
-    schema: pa.Schema, *, num_indexed: int = 32, columns: tuple[str, ...] | None = None
+    schema: pa.Schema, *, num_indexed: int = 32, columns: tuple[ColumnPath, ...] | None = None
 ) -> tuple[Leaf, ...]:
     """The leaf columns of ``schema`` that statistics are kept of.
 
@@ -110,19 +110,13 @@ def statistics_leaves(
             an array or a map is one leaf.
         num_indexed: How many leaves from the left (``delta.dataSkippingNumIndexedCols``); -1 for
             all of them.
-        columns: The leaves, and structs in place of all leaves below them, as dotted names
+        columns: The leaves, and structs in place of all leaves below them
             (``delta.dataSkippingStatsColumns``); where given, ``num_indexed`` counts no more.
     """
     leaves = tuple(leaf for i, field in enumerate(schema) for leaf in _leaves(field, (), (i,)))
     if columns is None:
         return leaves if num_indexed < 0 else leaves[:num_indexed]
-    # A dot may be of a name or between two: taking both for meant costs bytes, never a row.
-    named = {column.replace("`", "") for column in columns}
-    return tuple(
-        leaf
-        for leaf in leaves
-        if any(".".join(leaf.path[: n + 1]) in named for n in range(len(leaf.path)))
-    )
+    return tuple(leaf for leaf in leaves if any(leaf.path[: len(c)] == c for c in columns))
 
 
 def _leaves(
@@ -154,7 +148,7 @@ def _column_range(table: pa.Table, leaf: Leaf) -> ColumnRange:
 
 
 def collect_statistics(
-    table: pa.Table, *, num_indexed: int = 32, columns: tuple[str, ...] | None = None
+    table: pa.Table, *, num_indexed: int = 32, columns: tuple[ColumnPath, ...] | None = None
 ) -> str:
     """The value of ``add.stats`` of a file that holds exactly ``table``.
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from data.arrow_strategies import tables
 from data.staging import read_back, stager_of
-from streamlake.data import ReadLimits, encode_parquet, iter_file, read_file, staging
+from streamlake.data import ReadLimits, WriteLimits, encode_parquet, iter_file, read_file
 from streamlake.errors import (
     CorruptTableError,
     InvalidInputError,
@@ -104,10 +104,10 @@ def test_of_a_large_file_only_the_columns_asked_for_are_fetched():
     assert len(store.requests) == 2
 
 
-def test_row_groups_before_the_start_are_not_fetched(monkeypatch):
-    monkeypatch.setattr(staging, "ROW_GROUP_ROWS", 50_000)
+def test_row_groups_before_the_start_are_not_fetched():
+    limits = WriteLimits(row_group_rows=50_000)
     store = CountingStore(MemoryStore())
-    (add,) = stager_of(store, NUMBERS).stage(numbers(200_000))
+    (add,) = stager_of(store, NUMBERS, limits=limits).stage(numbers(200_000))
     options = {"schema": NUMBERS, "partition_columns": (), "limits": RANGED}
     store.requests.clear()
     assert sum(part.num_rows for part in iter_file(store, add, **options)) == 200_000

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from data.arrow_strategies import LEAVES, nullable, tables
 from data.staging import objects, read_back, stager_of
-from streamlake.data import staging
+from streamlake.data import WriteLimits
 from streamlake.errors import (
     ConstraintViolationError,
     InvalidInputError,
@@ -157,25 +157,25 @@ def test_timestamps_partition_by_their_instant(store):
     assert read_back(store, adds, table.schema, ["p"]).column("p").to_pylist() == [noon]
 
 
-def test_a_long_stream_becomes_files_of_about_the_target_size(store, monkeypatch):
-    monkeypatch.setattr(staging, "ROW_GROUP_ROWS", 1000)
-    stager = stager_of(store, SCHEMA, target_file_size_bytes=20_000)
+def test_a_long_stream_becomes_files_of_about_the_target_size(store):
+    limits = WriteLimits(row_group_rows=1000)
+    stager = stager_of(store, SCHEMA, target_file_size_bytes=20_000, limits=limits)
     adds = stager.stage(rows(20_000).to_reader(max_chunksize=300))
     assert len(adds) > 2
     assert all(20_000 <= add.size < 40_000 for add in adds[:-1])
     assert read_back(store, adds, SCHEMA).equals(rows(20_000))
 
 
-def test_statistics_span_all_row_groups_of_a_file(store, monkeypatch):
-    monkeypatch.setattr(staging, "ROW_GROUP_ROWS", 10)
-    (add,) = stager_of(store, SCHEMA).stage(rows(95))
+def test_statistics_span_all_row_groups_of_a_file(store):
+    limits = WriteLimits(row_group_rows=10)
+    (add,) = stager_of(store, SCHEMA, limits=limits).stage(rows(95))
     stats = json.loads(add.stats)
     assert (stats["numRecords"], stats["minValues"]["id"], stats["maxValues"]["id"]) == (95, 0, 94)
 
 
-def test_open_files_of_many_partitions_are_bounded(store, monkeypatch):
-    monkeypatch.setattr(staging, "OPEN_FILES", 2)
-    adds = stager_of(store, SCHEMA, ["day"]).stage(rows(30))
+def test_open_files_of_many_partitions_are_bounded(store):
+    limits = WriteLimits(open_files=2)
+    adds = stager_of(store, SCHEMA, ["day"], limits=limits).stage(rows(30))
     assert read_back(store, adds, SCHEMA, ["day"]).sort_by("id").equals(rows(30))
 
 
@@ -206,13 +206,13 @@ def test_data_that_does_not_fit_writes_nothing(store):
     assert objects(store) == []
 
 
-def test_a_violation_late_in_a_stream_removes_the_files_before_it(store, monkeypatch):
-    monkeypatch.setattr(staging, "ROW_GROUP_ROWS", 1)
+def test_a_violation_late_in_a_stream_removes_the_files_before_it(store):
+    limits = WriteLimits(row_group_rows=1)
     schema = pa.schema([pa.field("id", pa.int64(), nullable=False)])
     parts = [pa.record_batch({"id": pa.array([value], pa.int64())}) for value in (1, 2, None)]
     reader = pa.RecordBatchReader.from_batches(parts[0].schema, parts)
     with pytest.raises(ConstraintViolationError):
-        stager_of(store, schema, target_file_size_bytes=1).stage(reader)
+        stager_of(store, schema, target_file_size_bytes=1, limits=limits).stage(reader)
     assert objects(store) == []
 
 
@@ -235,3 +235,9 @@ def test_a_store_that_fails_midway_is_told_and_cleaned():
 def test_a_target_size_must_be_positive(store):
     with pytest.raises(InvalidInputError, match="positive"):
         stager_of(store, SCHEMA, target_file_size_bytes=0).stage(rows(1))
+
+
+def test_a_table_of_partition_columns_only_has_nothing_to_store(store):
+    table = pa.table({"p": [1]})
+    with pytest.raises(InvalidInputError, match="no column but"):
+        stager_of(store, table.schema, ["p"]).stage(table)

@@ -220,10 +220,10 @@ def test_all_leaves_are_indexed_on_demand():
 
 def test_named_columns_take_the_place_of_the_first_ones():
     table = pa.table({"s": [{"a": 1, "b": 2}], "c": [3], "d.e": [4]})
-    columns = ("s.`b`", "d.e")
+    columns = (("s", "b"), ("d.e",))
     stats = json.loads(collect_statistics(table, num_indexed=1, columns=columns))
     assert stats["minValues"] == {"s": {"b": 2}, "d.e": 4}
-    whole = json.loads(collect_statistics(table, columns=("s",)))
+    whole = json.loads(collect_statistics(table, columns=(("s",),)))
     assert whole["minValues"] == {"s": {"a": 1, "b": 2}}
 
 
