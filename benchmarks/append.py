@@ -1,9 +1,9 @@
 """Appends of 100 rows with a marker, commit by commit beside delta-rs on the same disk.
 
 streamlake syncs file and folder to disk before it answers; delta-rs, through one DeltaTable handle,
-does not. The two take turns in blocks, so that both meet the same noise; between blocks the disk is
-synced, or the one that syncs would pay for the writes of the one that does not. Nothing is left out:
-checkpoints are written by the commits that cross the interval.
+does not. The two take turns in blocks, so that both meet the same noise; between blocks the disk
+is synced, or the one that syncs would pay for the writes of the one that does not. Nothing is left
+out: checkpoints are written by the commits that cross the interval.
 """
 
 from __future__ import annotations
@@ -74,7 +74,8 @@ def main() -> None:
     for label, (start, stop) in SPANS.items():
         print(row(f"  streamlake, {label}", mine[start:stop]))
         print(row(f"  delta-rs,   {label}", others[start:stop]))
-        print(f"    delta-rs / streamlake, medians: {ratio(others[start:stop], mine[start:stop]):.1f}")
+        times = ratio(others[start:stop], mine[start:stop])
+        print(f"    delta-rs / streamlake, medians: {times:.1f}")
     print(row("  streamlake, all with checkpoints", mine[1:]))
     print(row("  delta-rs,   all", others[1:]))
     flat = ratio(mine[951:1_051], mine[1:51])

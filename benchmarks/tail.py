@@ -1,7 +1,7 @@
-"""From the call of append to the delivery in another process, at 100 commits a second on local disk.
+"""From the call of append to the delivery in another process, 100 commits a second on local disk.
 
-A follower built on delta-rs (update, then read the files that are new) sees the same writes in a run
-of its own, right after.
+A follower built on delta-rs (update, then read the files that are new) sees the same writes in a
+run of its own, right after.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def follow_streamlake(url: str, pipe: Connection) -> None:
     delays: list[float] = []
     for batch in tail:
         now = time.monotonic_ns()
-        delays += [(now - called) / 1e9 for called in batch.data["called_ns"].to_pylist()]
+        delays += [(now - called) / 1e9 for called in batch.data["called_ns"].to_numpy()]
         if len(delays) >= COMMITS:
             break
     pipe.send(delays)
@@ -55,7 +55,7 @@ def follow_deltalake(url: str, pipe: Connection) -> None:
             seen.add(uri)
             rows = pq.read_table(uri)
             now = time.monotonic_ns()
-            delays += [(now - called) / 1e9 for called in rows["called_ns"].to_pylist()]
+            delays += [(now - called) / 1e9 for called in rows["called_ns"].to_numpy()]
     pipe.send(delays)
 
 

@@ -1,7 +1,7 @@
 """streamlake: a Delta Lake table as a message bus.
 
-Producers append small commits that carry exactly-once markers; consumers tail the log from where they
-were. The log in object storage is the only shared state.
+Producers append small commits that carry exactly-once markers; consumers tail the log from where
+they were. The log in object storage is the only shared state.
 
 General layout, from the bottom; a file imports only from floors below its own:
 
@@ -68,6 +68,7 @@ from streamlake.stream import (
     Batching,
     Offset,
     Pipeline,
+    PipelineEvent,
     PipelineResult,
     Positions,
     Sink,
@@ -75,6 +76,7 @@ from streamlake.stream import (
     TableSink,
     TableSource,
     TailOptions,
+    TendedSink,
 )
 from streamlake.table import Snapshot, Table
 
@@ -116,6 +118,7 @@ __all__ = [
     "OptimizeResult",
     "PartlyCommittedError",
     "Pipeline",
+    "PipelineEvent",
     "PipelineResult",
     "Positions",
     "ProtocolChangedError",
@@ -139,6 +142,7 @@ __all__ = [
     "TableSink",
     "TableSource",
     "TailOptions",
+    "TendedSink",
     "TopicNotFoundError",
     "UnsafePathError",
     "UnsupportedFeatureError",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any
@@ -19,6 +19,7 @@ from streamlake.operations.append import Markers
 from streamlake.operations.optimize import DEFAULT_TARGET_BYTES
 from streamlake.protocol import AddFile, Metadata, SetTransaction, schema_from_json
 from streamlake.storage import ObjectStore, open_store
+from streamlake.stream import Batch, Start, Stop, TailOptions, tail
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +230,34 @@ class Table:
             LogTruncatedError: It has been cleaned up.
         """
         return Snapshot(self.log.snapshot(version), self.log.store)
+
+    def tail(
+        self,
+        start: Start = "earliest",
+        *,
+        stop: Stop = None,
+        follow: bool = True,
+        options: TailOptions | None = None,
+    ) -> Generator[Batch, None, None]:
+        """The table's rows in the order of their commits, from ``start`` on, and those that come.
+
+        Delivery: in order, nothing left out. Resume with ``start=batch.offset``: at least once if
+        the offset is stored after the rows, exactly once if both are stored in one step.
+
+        Args:
+            start: "earliest" (version 0), "latest" (what is committed from now on), "snapshot" (the
+                table as it is now, then what comes), a version, a point in time, or an Offset.
+            stop: The last version, or "latest" for the newest one now; None for never.
+            follow: Whether to wait for what comes; False is ``stop="latest"``.
+            options: Columns, bounds, and policies for removed data, lost versions, new schemas.
+
+        Raises:
+            LogTruncatedError: Versions that were not read have been removed by log clean-up.
+            LogGapError: A version is missing between two that exist.
+            DataRemovedError: A commit removes data, and the policy is to fail.
+            TableReplacedError: The table was made anew, or the Offset is of another one.
+        """
+        return tail(self.log, start=start, stop=stop, follow=follow, options=options)
 
     def markers(self) -> Mapping[str, SetTransaction]:
         """The latest marker of each app_id now: one request when nothing is new."""

@@ -85,8 +85,8 @@ def find_segment(
 ) -> LogSegment:
     """Find the files that make up ``version``, or the newest one: two requests.
 
-    ``hinted=False`` lists the whole log, whatever ``_last_checkpoint`` says, so that every checkpoint
-    is seen.
+    ``hinted=False`` lists the whole log, whatever ``_last_checkpoint`` says, so that every
+    checkpoint is seen.
 
     Raises:
         TableNotFoundError: There is neither a commit nor a checkpoint.

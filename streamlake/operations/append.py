@@ -81,8 +81,8 @@ def commit_staged(
     """Commit data files that a Stager of this table wrote, here or on other machines: one request.
 
     Delivery, arguments and errors as ``append``. Files that are staged and never committed stay
-    invisible. ``staged_by`` tells under which schema the files were written; without it the one that
-    the handle knows is taken.
+    invisible. ``staged_by`` tells under which schema the files were written; without it the one
+    that the handle knows is taken.
     """
     writer = staged_by or stager(log)
     return log.commit(

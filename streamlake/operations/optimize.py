@@ -57,7 +57,7 @@ def optimize(
     added: list[AddFile] = []
     version = snapshot.version
     for done, chosen in enumerate(bins, start=1):
-        written, version = _rewrite(log, snapshot, chosen, target_file_size_bytes)
+        written, version = rewrite(log, snapshot, chosen, target_file_size_bytes)
         added += written
         if on_progress is not None:
             on_progress(done, len(bins))
@@ -92,10 +92,10 @@ def _bins(files: Iterable[AddFile], target_bytes: int) -> list[list[AddFile]]:
     return [chosen for chosen in bins if len(chosen) >= FEWEST_FILES_PER_BIN]
 
 
-def _rewrite(
+def rewrite(
     log: Log, snapshot: Snapshot, chosen: Sequence[AddFile], target_bytes: int
 ) -> tuple[tuple[AddFile, ...], int]:
-    """One bin: read, stage, commit. Returns the new files and the version."""
+    """Rewrite one bin in one commit; returns the new files and the version."""
     reader = pa.RecordBatchReader.from_batches(
         snapshot.schema,
         (

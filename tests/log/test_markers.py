@@ -87,6 +87,6 @@ def test_a_second_claim_in_one_process_is_refused_until_the_first_is_closed():
 
 
 def test_errors_survive_pickling_whole():
-    error = sl.CommitUnknownError("what", token="t", version=3, where="w", remedy="r")
-    copy = pickle.loads(pickle.dumps(error))
-    assert (str(copy), copy.token, copy.version) == (str(error), "t", 3)
+    error = sl.CommitUnknownError("what", version=3, where="w", remedy="r")
+    copy = pickle.loads(pickle.dumps(error))  # noqa: S301 -- our own bytes
+    assert (str(copy), copy.version) == (str(error), 3)

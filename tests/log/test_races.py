@@ -24,7 +24,7 @@ def append_many(url: str, writer: int, barrier) -> None:
         assert not table.append(rows(writer, number), txn=txn).already_committed
 
 
-def append_one_marker(url: str, writer: int, barrier, answers) -> None:
+def append_one_marker(url: str, _writer: int, barrier, answers) -> None:
     table = sl.Table.open(url)
     barrier.wait(60)
     for number in range(APPENDS):

@@ -6,6 +6,8 @@ import pyarrow as pa
 import pytest
 
 import streamlake as sl
+from streamlake.log import read_commit
+from streamlake.operations.optimize import rewrite
 
 SCHEMA = pa.schema([("n", pa.int64()), ("day", pa.date32())])
 
@@ -34,10 +36,7 @@ def test_many_small_files_become_one_a_partition(tmp_path):
 def test_every_action_says_that_no_data_changed(tmp_path):
     table = table_of(tmp_path / "t", 4)
     table.optimize()
-    commit = sl.Table.open(tmp_path / "t").log
-    from streamlake.log import read_commit
-
-    actions = read_commit(commit.store, 5)
+    actions = read_commit(table.log.store, 5)
     assert {a.data_change for a in (*actions.adds, *actions.removes)} == {False}
     assert not actions.commit_info.is_blind_append
 
@@ -82,10 +81,8 @@ def test_of_two_optimizes_of_the_same_files_one_conflicts(tmp_path):
     slow, fast = sl.Table.open(tmp_path / "t"), sl.Table.open(tmp_path / "t")
     slow_snapshot = slow.log.snapshot()
     fast.optimize()
-    from streamlake.operations.optimize import _rewrite
-
     with pytest.raises(sl.ConcurrentDeleteDeleteError):
-        _rewrite(slow.log, slow_snapshot, slow_snapshot.files(), 10**6)
+        rewrite(slow.log, slow_snapshot, slow_snapshot.files(), 10**6)
     assert table.snapshot().to_arrow().num_rows == 20
 
 
