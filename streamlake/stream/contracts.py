@@ -53,7 +53,8 @@ class Source(Protocol):
         ``committed()`` reads the positions that the sink has stored *now*; the source resumes after
         each (the position itself was delivered). A source whose parts come and go (a consumer
         group) asks again whenever parts are assigned to it; after a FencedError the pipeline calls
-        ``rewind``.
+        ``rewind``. Whoever asks resumes all parts from the answer: what was handed on and is not
+        stored yet is forgotten.
         """
 
     def batches(self) -> Iterator[Batch | None]:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from streamlake.clock import SYSTEM_CLOCK, Clock
 from streamlake.errors import CommitError
 from streamlake.stream.batching import Batching, Collector
-from streamlake.stream.contracts import Batch, Sink, Source, TendedSink
+from streamlake.stream.contracts import Batch, Positions, Sink, Source, TendedSink
 
 logger = logging.getLogger(__name__)
 
@@ -137,7 +137,7 @@ class Pipeline:
         """
         try:
             self._sink.open()
-            self._source.open(self._sink.committed)
+            self._source.open(self._committed)
             self._carry(stop or _never)
         finally:
             try:
@@ -145,6 +145,12 @@ class Pipeline:
             finally:
                 self._sink.close()
         return self._result
+
+    def _committed(self) -> Positions:
+        """What is stored now. What was collected and is not yet is forgotten: the source reads it
+        again, and the sink would take it for news if another owner has stored it meanwhile."""
+        self._collector.clear()
+        return self._sink.committed()
 
     def _carry(self, stop: Callable[[], bool]) -> None:
         """Go through the source; once more where the last commit was refused after its end."""
