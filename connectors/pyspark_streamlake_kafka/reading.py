@@ -94,7 +94,7 @@ class _Reading:
         self._pending = {found.tp: found.start for found in ranges}
 
     def batches(self, clock: sl.Clock) -> Iterator[pa.RecordBatch]:
-        self._consumer.assign([_at(found.tp, found.start) for found in self._ranges.values()])
+        self._assign()
         heard = clock.monotonic()
         while self._pending:
             missing = self._missing()
@@ -105,6 +105,9 @@ class _Reading:
                 yield from self._taken(messages)
             elif (clock.monotonic() - heard) * 1000 > self._options.poll_timeout_ms:
                 raise self._nothing_came()
+
+    def _assign(self) -> None:
+        self._consumer.assign([_at(tp, position) for tp, position in self._pending.items()])
 
     def release(self) -> None:
         """Stop fetching; the connections stay."""
@@ -178,8 +181,7 @@ class _Reading:
             found=f"Kafka holds [{first}, {last})",
         )
         self._advance(tp, first if wanted < first < end else end)
-        if tp in self._pending:
-            self._consumer.seek(_at(tp, first))
+        self._assign()
 
     def _edge(self, tp: TopicPartition, which: int) -> int:
         try:

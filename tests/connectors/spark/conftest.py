@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import streamlake as sl
+from kafka_broker import free_ports
 from spark_session import spark
 from streamlake_kafka.schema import kafka_schema
 
@@ -23,3 +24,10 @@ def kafka_table(tmp_path: Path) -> sl.Table:
 def checkpoint(tmp_path: Path) -> Path:
     """A folder for Spark's checkpoint that is not there yet."""
     return tmp_path / "checkpoint"
+
+
+@pytest.fixture
+def free_port_servers() -> str:
+    """Where no broker listens."""
+    (port,) = free_ports(1)
+    return f"127.0.0.1:{port}"
