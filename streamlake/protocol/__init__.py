@@ -1,4 +1,17 @@
-"""The Delta protocol as values: actions, schemas, names, paths, features (floor 1). No I/O."""
+"""The Delta protocol as values and functions over them (floor 1).
+
+Nothing here does I/O, keeps state or knows of stores: text and bytes come in, values go out, and
+the other way round. One module a chapter of the protocol document:
+
+- ``actions``, ``codec``: the actions of a commit and their JSON, read within ``json_bounds``.
+- ``schema``: ``schemaString`` to Arrow and back, and how schemas differ.
+- ``partition``, ``paths``: partition values, folders, URI references that stay in the table.
+- ``names``: the files of the log.
+- ``features``, ``properties``: what a table asks of those who read and write it.
+- ``markers``: what a ``txn`` may be.
+
+What was read from a table and is wrong raises a TableError; what a caller gave, InvalidInputError.
+"""
 
 from streamlake.protocol.actions import (
     MAX_INT64,
@@ -19,15 +32,21 @@ from streamlake.protocol.actions import (
 )
 from streamlake.protocol.codec import decode_actions, encode_actions
 from streamlake.protocol.features import check_readable, check_writable, protocol_for
+from streamlake.protocol.json_bounds import MAX_JSON_DEPTH
 from streamlake.protocol.markers import validate_marker
 from streamlake.protocol.names import (
     LAST_CHECKPOINT,
     LOG_DIR,
+    SIDECAR_DIR,
     CheckpointName,
     CommitName,
     checkpoint_path,
+    checksum_path,
     commit_path,
     commit_version,
+    is_sidecar,
+    parse_checksum,
+    parse_compacted,
     parse_log_name,
 )
 from streamlake.protocol.partition import (
@@ -35,7 +54,7 @@ from streamlake.protocol.partition import (
     encode_partition_value,
     partition_path,
 )
-from streamlake.protocol.paths import encode_path, resolve_path
+from streamlake.protocol.paths import canonical_path, encode_path, resolve_path
 from streamlake.protocol.properties import (
     append_only,
     check_properties,
@@ -48,16 +67,22 @@ from streamlake.protocol.properties import (
     set_transaction_retention_ms,
 )
 from streamlake.protocol.schema import (
+    MAX_SCHEMA_DEPTH,
+    field_metadata,
     normalize_schema,
     schema_difference,
     schema_from_json,
     schema_to_json,
+    with_field_metadata,
 )
 
 __all__ = [
     "LAST_CHECKPOINT",
     "LOG_DIR",
     "MAX_INT64",
+    "MAX_JSON_DEPTH",
+    "MAX_SCHEMA_DEPTH",
+    "SIDECAR_DIR",
     "Action",
     "AddCdcFile",
     "AddFile",
@@ -75,11 +100,13 @@ __all__ = [
     "SetTransaction",
     "Sidecar",
     "append_only",
+    "canonical_path",
     "check_properties",
     "check_readable",
     "check_writable",
     "checkpoint_interval",
     "checkpoint_path",
+    "checksum_path",
     "commit_path",
     "commit_version",
     "data_skipping_num_indexed_cols",
@@ -90,9 +117,13 @@ __all__ = [
     "encode_actions",
     "encode_partition_value",
     "encode_path",
+    "field_metadata",
+    "is_sidecar",
     "isolation_level",
     "log_retention_ms",
     "normalize_schema",
+    "parse_checksum",
+    "parse_compacted",
     "parse_log_name",
     "partition_path",
     "protocol_for",
@@ -102,4 +133,5 @@ __all__ = [
     "schema_to_json",
     "set_transaction_retention_ms",
     "validate_marker",
+    "with_field_metadata",
 ]

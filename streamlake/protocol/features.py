@@ -1,136 +1,273 @@
 """Which tables may be read and written (PROTOCOL.md, "Table Features").
 
-A feature that a table merely lists does no harm while it is not active; one that is active and not
-supported is refused by name.
+A table supports the features that its protocol lists or whose version implies them. A feature is in
+use only where the metadata says so as well; one that is supported but not in use asks for nothing.
+What is in use and not supported here is refused by name, and so is every unknown name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 
 import pyarrow as pa
 
-from streamlake.errors import UnsupportedFeatureError
+from streamlake.errors import CorruptTableError, UnsupportedFeatureError
+from streamlake.protocol import properties as props
 from streamlake.protocol.actions import Metadata, Protocol
-from streamlake.protocol.properties import check_properties
+from streamlake.protocol.schema import schema_to_json
+from streamlake.protocol.schema.facts import SchemaFacts, schema_facts
 
-READER_VERSION_OF_FEATURES = 3
-WRITER_VERSION_OF_FEATURES = 7
+MAX_READER_VERSION = 3
+"""The newest reader version there is; from it on the protocol lists reader features."""
+MAX_WRITER_VERSION = 7
+"""The newest writer version there is; from it on the protocol lists writer features."""
 
-READABLE = frozenset({"timestampNtz", "vacuumProtocolCheck", "columnMapping", "deletionVectors"})
-"""Reader features that may be listed. Column mapping in use and files with deletion vectors are refused
-where they are met."""
-_LEGACY_WRITER_FEATURES: tuple[tuple[int, str], ...] = (
-    (2, "appendOnly"),
-    (2, "invariants"),
-    (3, "checkConstraints"),
-    (4, "changeDataFeed"),
-    (4, "generatedColumns"),
-    (5, "columnMapping"),
-    (6, "identityColumns"),
-)
-WRITABLE = frozenset({"appendOnly", "timestampNtz", "vacuumProtocolCheck", "domainMetadata"})
-"""Writer features that are honoured, or ask nothing of an append or a rewrite."""
-_ACTIVE_BY_PROPERTY = {
-    "columnMapping": ("delta.columnMapping.mode", "none"),
-    "inCommitTimestamp": ("delta.enableInCommitTimestamps", "false"),
-    "rowTracking": ("delta.enableRowTracking", "false"),
-    "icebergCompatV1": ("delta.enableIcebergCompatV1", "false"),
-    "icebergCompatV2": ("delta.enableIcebergCompatV2", "false"),
+_Use = Callable[[Mapping[str, str], SchemaFacts], bool]
+"""Whether metadata puts a feature to use: its configuration and what its schema holds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Feature:
+    in_use: _Use
+    for_readers: bool = False
+    """Whether readers, too, must know it."""
+    can_read: bool = True
+    """Whether tables that use it can be read here."""
+    can_write: bool = True
+    """Whether tables that use it can be written here: appended to, and rewritten without change."""
+
+
+def _always(_: Mapping[str, str], __: SchemaFacts) -> bool:
+    return True
+
+
+def _flag(name: str) -> _Use:
+    return lambda configuration, _: props.flag(configuration, name)
+
+
+def _column_key(key: str) -> _Use:
+    return lambda _, facts: any(found.startswith(key) for found in facts.metadata_keys)
+
+
+def _type_name(name: str) -> _Use:
+    return lambda _, facts: name in facts.type_names
+
+
+def _has_constraints(configuration: Mapping[str, str], _: SchemaFacts) -> bool:
+    return any(name.startswith(props.CONSTRAINT_PREFIX) for name in configuration)
+
+
+def _maps_columns(configuration: Mapping[str, str], _: SchemaFacts) -> bool:
+    return configuration.get(props.COLUMN_MAPPING_MODE, "none").lower() != "none"
+
+
+def _tracks_rows(configuration: Mapping[str, str], _: SchemaFacts) -> bool:
+    return not props.flag(configuration, props.ROW_TRACKING_SUSPENDED)
+
+
+def _refused(in_use: _Use, *, for_readers: bool = False) -> _Feature:
+    """A feature that may be listed but not used; readers need not care unless it is for them."""
+    return _Feature(
+        in_use=in_use, for_readers=for_readers, can_read=not for_readers, can_write=False
+    )
+
+
+_FEATURES: dict[str, _Feature] = {
+    "allowColumnDefaults": _refused(_column_key("CURRENT_DEFAULT")),
+    "appendOnly": _Feature(in_use=_flag(props.APPEND_ONLY)),
+    "catalogManaged": _refused(_always, for_readers=True),
+    "changeDataFeed": _Feature(in_use=_flag(props.ENABLE_CHANGE_DATA_FEED)),
+    "checkConstraints": _refused(_has_constraints),
+    "clustering": _Feature(in_use=_always),
+    "columnMapping": _refused(_maps_columns, for_readers=True),
+    # Files that have a vector are refused where they are read.
+    "deletionVectors": _Feature(in_use=_flag(props.ENABLE_DELETION_VECTORS), for_readers=True),
+    "domainMetadata": _Feature(in_use=_always),
+    "generatedColumns": _refused(_column_key("delta.generationExpression")),
+    "icebergCompatV1": _refused(_flag(props.ENABLE_ICEBERG_COMPAT_V1)),
+    "icebergCompatV2": _refused(_flag(props.ENABLE_ICEBERG_COMPAT_V2)),
+    "identityColumns": _refused(_column_key("delta.identity.")),
+    "inCommitTimestamp": _refused(_flag(props.ENABLE_IN_COMMIT_TIMESTAMPS)),
+    "invariants": _refused(_column_key("delta.invariants")),
+    "rowTracking": _refused(_tracks_rows),
+    "timestampNtz": _Feature(in_use=_type_name("timestamp_ntz"), for_readers=True),
+    "typeWidening": _refused(_column_key("delta.typeChanges"), for_readers=True),
+    "typeWidening-preview": _refused(_column_key("delta.typeChanges"), for_readers=True),
+    "v2Checkpoint": _refused(_always, for_readers=True),
+    "vacuumProtocolCheck": _Feature(in_use=_always, for_readers=True),
+    "variantShredding": _refused(_type_name("variant"), for_readers=True),
+    "variantShredding-preview": _refused(_type_name("variant"), for_readers=True),
+    "variantType": _refused(_type_name("variant"), for_readers=True),
+    "variantType-preview": _refused(_type_name("variant"), for_readers=True),
 }
-_ACTIVE_BY_COLUMN = {
-    "invariants": "delta.invariants",
-    "generatedColumns": "delta.generationExpression",
-    "identityColumns": "delta.identity.start",
+_LEGACY_READER = {"columnMapping": 2}
+_LEGACY_WRITER = {
+    "appendOnly": 2,
+    "invariants": 2,
+    "checkConstraints": 3,
+    "changeDataFeed": 4,
+    "generatedColumns": 4,
+    "columnMapping": 5,
+    "identityColumns": 6,
 }
-_HARMLESS_TO_APPENDS = frozenset({"changeDataFeed", "deletionVectors", "allowColumnDefaults"})
+"""The version below 7 that brought each feature (PROTOCOL.md, "Writer Version Requirements")."""
+_NEW_TABLE = Protocol(1, 2)
+_IMPLIED_BY_NEW_TABLE = frozenset({"appendOnly", "invariants"})
+_ASKED_FOR_BY_PROPERTY: dict[str, str] = {
+    "deletionVectors": props.ENABLE_DELETION_VECTORS,
+    "rowTracking": props.ENABLE_ROW_TRACKING,
+    "typeWidening": props.ENABLE_TYPE_WIDENING,
+}
 
 
 def check_readable(protocol: Protocol, *, where: str, metadata: Metadata | None = None) -> None:
     """Refuse a table that can't be read rightly.
 
+    Args:
+        protocol: The table's.
+        where: The table, for the error.
+        metadata: The table's; without it a feature whose use the metadata tells counts as unused,
+            so that only a call with it clears the table.
+
     Raises:
-        UnsupportedFeatureError: Naming what it needs.
+        UnsupportedFeatureError: Naming what it needs and what can be done.
+        CorruptTableError: The protocol contradicts itself.
     """
-    needed: list[str] = []
-    if protocol.min_reader_version > READER_VERSION_OF_FEATURES:
-        needed.append(f"reader version {protocol.min_reader_version}")
-    if protocol.min_reader_version == READER_VERSION_OF_FEATURES:
-        needed += sorted(set(protocol.reader_features or ()) - READABLE)
-    if metadata is not None and _is_active("columnMapping", metadata):
-        needed.append("columnMapping")
+    _check_sane(protocol, where)
+    needed = _too_new(protocol.min_reader_version, MAX_READER_VERSION, "reader")
+    needed += [
+        name
+        for name in _supported(protocol, readers=True)
+        if name not in _FEATURES
+        or (not _FEATURES[name].can_read and _is_used(_FEATURES[name], metadata))
+    ]
+    if metadata is not None and metadata.format.provider.lower() != "parquet":
+        needed.append(f"data files in the format {metadata.format.provider!r}")
     if needed:
         raise _refusal("read", needed, protocol, where)
 
 
 def check_writable(protocol: Protocol, metadata: Metadata, *, where: str) -> None:
-    """Refuse a table that can't be written rightly.
+    """Refuse a table that can't be read, or can't be appended to and rewritten rightly.
 
     Raises:
-        UnsupportedFeatureError: Naming what it needs.
+        UnsupportedFeatureError: Naming what it needs and what can be done.
+        CorruptTableError: The protocol contradicts itself.
     """
-    if protocol.min_writer_version > WRITER_VERSION_OF_FEATURES:
-        needed = [f"writer version {protocol.min_writer_version}"]
-    else:
-        needed = [f for f in _writer_features(protocol) if not _may_write(f, metadata)]
+    check_readable(protocol, where=where, metadata=metadata)
+    needed = _too_new(protocol.min_writer_version, MAX_WRITER_VERSION, "writer")
+    needed += [
+        name
+        for name in _supported(protocol, readers=False)
+        if name not in _FEATURES
+        or (not _FEATURES[name].can_write and _is_used(_FEATURES[name], metadata))
+    ]
+    if schema_facts(metadata.schema_string).has_unwritable_void:
+        needed.append("columns of the type void inside of others, or none of any other type")
     if needed:
         raise _refusal("written", needed, protocol, where)
-    check_readable(protocol, where=where, metadata=metadata)
 
 
 def protocol_for(schema: pa.Schema, properties: Mapping[str, str]) -> Protocol:
-    """The least protocol that a new table needs.
+    """The least protocol that a new table needs, whether or not it is supported here.
+
+    Args:
+        schema: As ``normalize_schema`` gives it.
+        properties: The table's. ``delta.feature.<name> = supported`` asks for a feature.
 
     Raises:
-        InvalidInputError: A property with a value that it can't have.
+        InvalidInputError: A property of Delta's that does not exist or has a value that it can't.
     """
-    check_properties(properties)
-    if not any(_has_ntz(field.type) for field in schema):
-        return Protocol(1, 2)
+    props.check_properties(properties)
+    facts = schema_facts(schema_to_json(schema))
+    features = {
+        name.removeprefix(props.FEATURE_PREFIX)
+        for name in properties
+        if name.startswith(props.FEATURE_PREFIX)
+    }
+    for name, feature in _FEATURES.items():
+        asking = _ASKED_FOR_BY_PROPERTY.get(name)
+        if props.flag(properties, asking) if asking else _tells(feature, properties, facts):
+            features.add(name)
+    if properties.get(props.CHECKPOINT_POLICY, "classic") != "classic":
+        features.add("v2Checkpoint")
+    if features <= _IMPLIED_BY_NEW_TABLE:
+        return _NEW_TABLE
+    known = (name for name in features if name in _FEATURES)
+    for_readers = tuple(sorted(name for name in known if _FEATURES[name].for_readers))
     return Protocol(
-        READER_VERSION_OF_FEATURES,
-        WRITER_VERSION_OF_FEATURES,
-        ("timestampNtz",),
-        ("appendOnly", "invariants", "timestampNtz"),
+        min_reader_version=MAX_READER_VERSION if for_readers else 1,
+        min_writer_version=MAX_WRITER_VERSION,
+        reader_features=for_readers or None,
+        writer_features=tuple(sorted(features)),
     )
 
 
-def _writer_features(protocol: Protocol) -> Iterable[str]:
-    if protocol.min_writer_version == WRITER_VERSION_OF_FEATURES:
-        return protocol.writer_features or ()
-    return [f for least, f in _LEGACY_WRITER_FEATURES if protocol.min_writer_version >= least]
+def _tells(feature: _Feature, properties: Mapping[str, str], facts: SchemaFacts) -> bool:
+    """Whether metadata alone shows that a feature is wanted."""
+    silent = feature.in_use is _always or feature.in_use is _tracks_rows
+    return not silent and feature.in_use(properties, facts)
 
 
-def _may_write(feature: str, metadata: Metadata) -> bool:
-    if feature in WRITABLE or feature in _HARMLESS_TO_APPENDS:
-        return True
-    known = feature in _ACTIVE_BY_PROPERTY or feature in _ACTIVE_BY_COLUMN
-    return (known or feature == "checkConstraints") and not _is_active(feature, metadata)
+def _supported(protocol: Protocol, *, readers: bool) -> list[str]:
+    """Names of the features that a table supports, as far as readers or writers must know them."""
+    if readers:
+        listed, version, legacy = (
+            protocol.reader_features,
+            protocol.min_reader_version,
+            _LEGACY_READER,
+        )
+        newest = MAX_READER_VERSION
+    else:
+        listed, version, legacy = (
+            protocol.writer_features,
+            protocol.min_writer_version,
+            _LEGACY_WRITER,
+        )
+        newest = MAX_WRITER_VERSION
+    implied = [name for name, least in legacy.items() if least <= version < newest]
+    return sorted({*(listed or ()), *implied})
 
 
-def _is_active(feature: str, metadata: Metadata) -> bool:
-    if feature == "checkConstraints":
-        return any(key.startswith("delta.constraints.") for key in metadata.configuration)
-    if feature in _ACTIVE_BY_COLUMN:
-        return f'"{_ACTIVE_BY_COLUMN[feature]}"' in metadata.schema_string
-    name, inactive = _ACTIVE_BY_PROPERTY[feature]
-    return metadata.configuration.get(name, inactive).lower() != inactive
+def _is_used(feature: _Feature, metadata: Metadata | None) -> bool:
+    if metadata is None:
+        return feature.in_use is _always
+    return feature.in_use(metadata.configuration, schema_facts(metadata.schema_string))
+
+
+def _too_new(version: int, newest: int, kind: str) -> list[str]:
+    return [f"{kind} version {version}"] if version > newest else []
+
+
+def _check_sane(protocol: Protocol, where: str) -> None:
+    reader, writer = protocol.min_reader_version, protocol.min_writer_version
+    if reader == MAX_READER_VERSION and protocol.reader_features is None:
+        wrong = "reader version 3 without readerFeatures"
+    elif writer == MAX_WRITER_VERSION and protocol.writer_features is None:
+        wrong = "writer version 7 without writerFeatures"
+    elif reader == MAX_READER_VERSION and writer < MAX_WRITER_VERSION:
+        wrong = f"reader version 3 with writer version {writer}"
+    elif reader < 1 or writer < 1:
+        wrong = f"reader version {reader}, writer version {writer}"
+    else:
+        return
+    raise CorruptTableError(
+        "The table's protocol contradicts itself.",
+        where=where,
+        found=wrong,
+        remedy="A faulty writer made the protocol action; have it repaired before going on.",
+    )
 
 
 def _refusal(
     verb: str, needed: Iterable[str], protocol: Protocol, where: str
 ) -> UnsupportedFeatureError:
+    reader, writer = protocol.min_reader_version, protocol.min_writer_version
     return UnsupportedFeatureError(
         f"The table can't be {verb}: it needs {', '.join(needed)}.",
         where=where,
-        found=f"reader version {protocol.min_reader_version}, "
-        f"writer version {protocol.min_writer_version}",
+        found=f"reader version {reader}, writer version {writer}",
         remedy="Use an engine that supports it, or drop the feature from the table there "
-        "(ALTER TABLE ... DROP FEATURE).",
+        "(ALTER TABLE ... DROP FEATURE ...). For a newer version upgrade streamlake.",
     )
-
-
-def _has_ntz(kind: pa.DataType) -> bool:
-    if pa.types.is_timestamp(kind):
-        return kind.tz is None
-    return any(_has_ntz(kind.field(i).type) for i in range(kind.num_fields))

@@ -1,39 +1,71 @@
-"""Table properties by Delta's names, with their defaults (PROTOCOL.md, "Table Properties")."""
+"""Table properties by Delta's names, with their defaults (PROTOCOL.md, "Table Properties").
+
+Every getter takes ``metaData.configuration`` and raises InvalidInputError where the property has a
+value that it can't have.
+"""
 
 from __future__ import annotations
 
-import functools
+import difflib
 import re
-from collections.abc import Mapping
-from typing import TypeAlias
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Literal, TypeAlias
 
 from streamlake.errors import InvalidInputError
+from streamlake.protocol.actions import MAX_INT64
 
 Configuration: TypeAlias = Mapping[str, str]
+"""``metaData.configuration``."""
+IsolationLevel: TypeAlias = Literal["Serializable", "WriteSerializable"]
 
+PREFIX = "delta."
+CONSTRAINT_PREFIX = "delta.constraints."
+"""A CHECK constraint's name follows (PROTOCOL.md, "CHECK Constraints")."""
+FEATURE_PREFIX = "delta.feature."
+"""A feature's name follows; "supported" asks for it when a table is created."""
+
+APPEND_ONLY = "delta.appendOnly"
 CHECKPOINT_INTERVAL = "delta.checkpointInterval"
+CHECKPOINT_POLICY = "delta.checkpointPolicy"
+COLUMN_MAPPING_MODE = "delta.columnMapping.mode"
 DATA_SKIPPING_NUM_INDEXED_COLS = "delta.dataSkippingNumIndexedCols"
 DATA_SKIPPING_STATS_COLUMNS = "delta.dataSkippingStatsColumns"
-APPEND_ONLY = "delta.appendOnly"
-LOG_RETENTION = "delta.logRetentionDuration"
 DELETED_FILE_RETENTION = "delta.deletedFileRetentionDuration"
-SET_TRANSACTION_RETENTION = "delta.setTransactionRetentionDuration"
+ENABLE_CHANGE_DATA_FEED = "delta.enableChangeDataFeed"
+ENABLE_DELETION_VECTORS = "delta.enableDeletionVectors"
+ENABLE_ICEBERG_COMPAT_V1 = "delta.enableIcebergCompatV1"
+ENABLE_ICEBERG_COMPAT_V2 = "delta.enableIcebergCompatV2"
+ENABLE_IN_COMMIT_TIMESTAMPS = "delta.enableInCommitTimestamps"
+ENABLE_ROW_TRACKING = "delta.enableRowTracking"
+ENABLE_TYPE_WIDENING = "delta.enableTypeWidening"
 ISOLATION_LEVEL = "delta.isolationLevel"
+LOG_RETENTION = "delta.logRetentionDuration"
+ROW_TRACKING_SUSPENDED = "delta.rowTrackingSuspended"
+SET_TRANSACTION_RETENTION = "delta.setTransactionRetentionDuration"
 
-DEFAULT_INDEXED_COLS = 32
 DAY_MS = 24 * 60 * 60 * 1000
+DEFAULT_INDEXED_COLS = 32
 DEFAULT_LOG_RETENTION_MS = 30 * DAY_MS
 DEFAULT_DELETED_FILE_RETENTION_MS = 7 * DAY_MS
 
-_UNITS_MS = {
-    "millisecond": 1,
-    "second": 1000,
-    "minute": 60_000,
-    "hour": 3_600_000,
-    "day": DAY_MS,
-    "week": 7 * DAY_MS,
+_MICROSECONDS = {
+    "microsecond": 1,
+    "millisecond": 1_000,
+    "second": 1_000_000,
+    "minute": 60 * 1_000_000,
+    "hour": 3600 * 1_000_000,
+    "day": DAY_MS * 1_000,
+    "week": 7 * DAY_MS * 1_000,
 }
-_PART = re.compile(r"(\d+)\s*([a-z]+?)s?\b", re.ASCII)
+_INTERVAL = re.compile(r"(?:interval\s+)?((?:[0-9]{1,18}\s+[a-z]+\s*)+)", re.IGNORECASE)
+_INTERVAL_PART = re.compile(r"([0-9]+)\s+([a-z]+)")
+_COLUMN_PART = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^`.,]+?))\s*([.,]|$)")
+
+
+def append_only(configuration: Configuration) -> bool:
+    """Whether rows may neither change nor go (PROTOCOL.md, "Append-only Tables")."""
+    return flag(configuration, APPEND_ONLY)
 
 
 def checkpoint_interval(configuration: Configuration) -> int | None:
@@ -42,66 +74,140 @@ def checkpoint_interval(configuration: Configuration) -> int | None:
 
 
 def data_skipping_num_indexed_cols(configuration: Configuration) -> int:
-    """How many leaf columns have statistics; -1 for all."""
+    """How many leaf columns, from the left, have statistics; -1 for all."""
     found = _integer(configuration, DATA_SKIPPING_NUM_INDEXED_COLS, least=-1)
     return DEFAULT_INDEXED_COLS if found is None else found
 
 
-def data_skipping_stats_columns(configuration: Configuration) -> tuple[str, ...] | None:
-    """The columns that have statistics, where the table names them."""
+def data_skipping_stats_columns(
+    configuration: Configuration,
+) -> tuple[tuple[str, ...], ...] | None:
+    """The paths of the columns that have statistics, or None where the table names none.
+
+    ``"a, b.c, `d.e`"`` is ``(("a",), ("b", "c"), ("d.e",))``.
+    """
     text = configuration.get(DATA_SKIPPING_STATS_COLUMNS)
-    return None if text is None else tuple(name.strip(" `") for name in text.split(","))
-
-
-def append_only(configuration: Configuration) -> bool:
-    """Whether rows may not be removed."""
-    return configuration.get(APPEND_ONLY, "false").lower() == "true"
-
-
-def isolation_level(configuration: Configuration) -> str:
-    """``WriteSerializable`` or ``Serializable``."""
-    found = configuration.get(ISOLATION_LEVEL, "WriteSerializable")
-    if found not in {"WriteSerializable", "Serializable"}:
-        raise _bad(ISOLATION_LEVEL, found, "WriteSerializable or Serializable")
-    return found
-
-
-def log_retention_ms(configuration: Configuration) -> int:
-    """How long log entries are kept, in milliseconds."""
-    found = _duration_ms(configuration, LOG_RETENTION)
-    return DEFAULT_LOG_RETENTION_MS if found is None else found
+    return None if text is None else _column_paths(text)
 
 
 def deleted_file_retention_ms(configuration: Configuration) -> int:
-    """How long removed files are kept, in milliseconds."""
+    """How long removed files are kept, in milliseconds; a week unless set."""
     found = _duration_ms(configuration, DELETED_FILE_RETENTION)
     return DEFAULT_DELETED_FILE_RETENTION_MS if found is None else found
 
 
+def log_retention_ms(configuration: Configuration) -> int:
+    """How long log entries are kept, in milliseconds; 30 days unless set."""
+    found = _duration_ms(configuration, LOG_RETENTION)
+    return DEFAULT_LOG_RETENTION_MS if found is None else found
+
+
 def set_transaction_retention_ms(configuration: Configuration) -> int | None:
-    """After how many milliseconds an idle marker may be forgotten; None for never."""
+    """After how many milliseconds an idle marker may be forgotten; None, the default, for never."""
     return _duration_ms(configuration, SET_TRANSACTION_RETENTION)
 
 
+def isolation_level(configuration: Configuration) -> IsolationLevel:
+    """How much a commit's reads are guarded against concurrent appends."""
+    found = configuration.get(ISOLATION_LEVEL, "WriteSerializable")
+    match found:
+        case "Serializable" | "WriteSerializable":
+            return found
+        case _:
+            raise _bad(ISOLATION_LEVEL, found, "WriteSerializable or Serializable")
+
+
+def flag(configuration: Configuration, name: str) -> bool:
+    """A property that is true or false; false unless set."""
+    text = configuration.get(name, "false")
+    folded = text.strip().lower()
+    if folded not in {"true", "false"}:
+        raise _bad(name, text, "true or false")
+    return folded == "true"
+
+
 def check_properties(configuration: Configuration) -> None:
-    """Read every property that is known.
+    """Refuse what a table should not be created with.
+
+    Names that don't begin with ``delta.`` are the user's own and may have any value.
 
     Raises:
-        InvalidInputError: One has a value that it can't have.
+        InvalidInputError: A property of Delta's with a value that it can't have, or a name under
+            ``delta.`` that Delta does not have.
     """
-    checkpoint_interval(configuration)
-    data_skipping_num_indexed_cols(configuration)
-    isolation_level(configuration)
-    log_retention_ms(configuration)
-    deleted_file_retention_ms(configuration)
-    set_transaction_retention_ms(configuration)
+    for name, value in configuration.items():
+        if not isinstance(value, str):
+            raise _bad(name, value, "a string")
+        known = _GETTERS.get(name)
+        if known is not None:
+            known(configuration)
+        elif name.startswith(FEATURE_PREFIX):
+            if value not in {"supported", "enabled"}:
+                raise _bad(name, value, "supported")
+        elif name.startswith(PREFIX) and not (name in _OTHERS or _is_constraint(name)):
+            raise _unknown(name)
+
+
+def _is_constraint(name: str) -> bool:
+    return name.startswith(CONSTRAINT_PREFIX) and name != CONSTRAINT_PREFIX
+
+
+def _flag_getter(name: str) -> Callable[[Configuration], object]:
+    return lambda configuration: flag(configuration, name)
+
+
+_GETTERS: dict[str, Callable[[Configuration], object]] = {
+    CHECKPOINT_INTERVAL: checkpoint_interval,
+    DATA_SKIPPING_NUM_INDEXED_COLS: data_skipping_num_indexed_cols,
+    DATA_SKIPPING_STATS_COLUMNS: data_skipping_stats_columns,
+    DELETED_FILE_RETENTION: deleted_file_retention_ms,
+    ISOLATION_LEVEL: isolation_level,
+    LOG_RETENTION: log_retention_ms,
+    SET_TRANSACTION_RETENTION: set_transaction_retention_ms,
+} | {
+    name: _flag_getter(name)
+    for name in (
+        APPEND_ONLY,
+        ENABLE_CHANGE_DATA_FEED,
+        ENABLE_DELETION_VECTORS,
+        ENABLE_ICEBERG_COMPAT_V1,
+        ENABLE_ICEBERG_COMPAT_V2,
+        ENABLE_IN_COMMIT_TIMESTAMPS,
+        ENABLE_ROW_TRACKING,
+        ENABLE_TYPE_WIDENING,
+        ROW_TRACKING_SUSPENDED,
+    )
+}
+_OTHERS = frozenset(
+    {
+        CHECKPOINT_POLICY,
+        COLUMN_MAPPING_MODE,
+        "delta.autoOptimize.autoCompact",
+        "delta.autoOptimize.optimizeWrite",
+        "delta.checkpoint.writeStatsAsJson",
+        "delta.checkpoint.writeStatsAsStruct",
+        "delta.compatibility.symlinkFormatManifest.enabled",
+        "delta.enableExpiredLogCleanup",
+        "delta.enableFullRetentionRollback",
+        "delta.enableVariantShredding",
+        "delta.parquet.compression.codec",
+        "delta.parquet.format.version",
+        "delta.randomizeFilePrefixes",
+        "delta.randomPrefixLength",
+        "delta.sampleRetentionDuration",
+        "delta.targetFileSize",
+        "delta.tuneFileSizesForRewrites",
+        "delta.universalFormat.enabledFormats",
+    }
+)
+"""Delta's names that mean something to others; kept as they are."""
 
 
 def _integer(configuration: Configuration, name: str, *, least: int) -> int | None:
     text = configuration.get(name)
     if text is None:
         return None
-    if not re.fullmatch(r"-?\d{1,18}", text.strip(), re.ASCII) or int(text) < least:
+    if not re.fullmatch(r"-?[0-9]{1,18}", text.strip()) or int(text) < least:
         raise _bad(name, text, f"a whole number from {least}")
     return int(text)
 
@@ -110,26 +216,59 @@ def _duration_ms(configuration: Configuration, name: str) -> int | None:
     text = configuration.get(name)
     if text is None:
         return None
-    found = _parsed_ms(text)
+    found = _interval_ms(text)
     if found is None:
-        raise _bad(name, text, 'an interval like "interval 30 days"')
+        raise _bad(name, text, 'an interval of weeks to microseconds, such as "interval 30 days"')
     return found
 
 
-@functools.lru_cache(maxsize=64)
-def _parsed_ms(text: str) -> int | None:
-    bare = text.strip().lower().removeprefix("interval").strip()
-    parts = _PART.findall(bare)
-    if not parts or _PART.sub("", bare).strip():
+@lru_cache(maxsize=64)
+def _interval_ms(text: str) -> int | None:
+    match = _INTERVAL.fullmatch(text.strip())
+    if match is None:
         return None
-    if any(unit not in _UNITS_MS for _, unit in parts):
-        return None
-    return sum(int(count) * _UNITS_MS[unit] for count, unit in parts)
+    total = 0
+    for count, unit in _INTERVAL_PART.findall(match[1].lower()):
+        microseconds = _MICROSECONDS.get(unit.removesuffix("s"))
+        if microseconds is None:
+            return None
+        total += int(count) * microseconds
+    return total // 1000 if total <= MAX_INT64 else None
 
 
-def _bad(name: str, value: str, allowed: str) -> InvalidInputError:
+@lru_cache(maxsize=64)
+def _column_paths(text: str) -> tuple[tuple[str, ...], ...]:
+    """Names by commas, their parts by dots, either in backticks."""
+    paths: list[tuple[str, ...]] = []
+    path: tuple[str, ...] = ()
+    end = 0
+    while text.strip():
+        match = _COLUMN_PART.match(text, end)
+        if match is None:
+            raise _bad(DATA_SKIPPING_STATS_COLUMNS, text, "column names, joined by commas")
+        path += (match[1].replace("``", "`") if match[1] else match[2],)
+        end = match.end()
+        if match[3] != ".":
+            paths.append(path)
+            path = ()
+        if not match[3]:
+            break
+    return tuple(paths)
+
+
+def _bad(name: str, value: object, allowed: str) -> InvalidInputError:
     return InvalidInputError(
         f"The table property {name} has a value that it can't have.",
         found=repr(value),
         remedy=f"Set it to {allowed}.",
+    )
+
+
+def _unknown(name: str) -> InvalidInputError:
+    close = difflib.get_close_matches(name, [*_GETTERS, *_OTHERS], n=1)
+    meant = f"Did you mean {close[0]}?" if close else "Check its spelling and case."
+    return InvalidInputError(
+        f"There is no table property {name}.",
+        found='a name under "delta.", which are Delta\'s own',
+        remedy=f"{meant} Properties of your own need another prefix.",
     )
