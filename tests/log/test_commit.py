@@ -1,5 +1,7 @@
 """The commit loop against a store that loses, delays and refuses answers."""
 
+import random
+
 import msgspec
 import pyarrow as pa
 import pytest
@@ -107,6 +109,31 @@ def test_after_an_unknown_outcome_the_same_marker_tells_the_truth():
     again = table.append(one(1), txn=sl.SetTransaction("a", 1))
     assert again.already_committed
     assert numbers(inner) == [1]
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("marked", [False, True])
+def test_with_a_third_of_the_answers_lost_or_late_every_row_is_there_once(seed, marked):
+    chance = random.Random(seed)
+    inner = MemoryStore()
+    plan = [
+        Fault(kind=kind, path=f"{version:020d}.json", after=chance.randint(1, 9) if late else None)
+        for version in range(1, 200)
+        if chance.random() < 0.3
+        for kind in [chance.choice(FAULTS)]
+        for late in [kind == "late"]
+    ]
+    store = FaultyStore(inner, plan)
+    writers = [table_over(store)]
+    writers += [reopened(writers[0], store) for _ in range(2)]
+    for n in range(60):
+        txn = sl.SetTransaction(f"writer-{n % 3}", n) if marked else None
+        assert not writers[n % 3].append(one(n), txn=txn).already_committed
+    store.land_pending()
+    delivered = [n for batch in writers[0].tail(follow=False) for n in batch.data["n"].to_pylist()]
+    assert sorted(numbers(inner)) == list(range(60))
+    assert delivered == list(range(60))
+    assert len(store.fired) > 10
 
 
 def test_a_refused_write_is_certain_and_writes_nothing():

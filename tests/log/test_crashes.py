@@ -1,0 +1,78 @@
+"""A process dies at each request of an append; whoever repeats the append finds the truth."""
+
+import multiprocessing as mp
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import streamlake as sl
+from streamlake.log import Log
+from streamlake.storage import LocalStore
+
+SCHEMA = pa.schema([pa.field("n", pa.int64())])
+EXIT_CODE = 77
+REQUESTS_OF_AN_APPEND_WITH_CHECKPOINT = 8
+"""Data file, two puts of the probe, commit, hint read, checkpoint, hint; one to spare."""
+
+
+class DyingStore(LocalStore):
+    """Local disk under a process that dies right before or right after its nth write or read."""
+
+    requests_left = -1
+    dies_after = False
+
+    def _step(self, request):
+        self.requests_left -= 1
+        if self.requests_left == 0 and not self.dies_after:
+            os._exit(EXIT_CODE)
+        result = request()
+        if self.requests_left == 0:
+            os._exit(EXIT_CODE)
+        return result
+
+    def get(self, path):
+        return self._step(lambda: LocalStore.get(self, path))
+
+    def put(self, path, data):
+        return self._step(lambda: LocalStore.put(self, path, data))
+
+    def put_if_absent(self, path, data):
+        return self._step(lambda: LocalStore.put_if_absent(self, path, data))
+
+
+def rows(n: int) -> pa.Table:
+    return pa.table([[n]], schema=SCHEMA)
+
+
+def append_and_die(root: Path, nth: int, dies_after: bool) -> None:  # noqa: FBT001
+    store = DyingStore(root)
+    log = Log(store)
+    log.refresh()
+    store.dies_after, store.requests_left = dies_after, nth
+    sl.Table(log).append(rows(5), txn=sl.SetTransaction("a", 5))
+    os._exit(0)
+
+
+@pytest.mark.parametrize("dies_after", [False, True])
+@pytest.mark.parametrize("nth", range(1, REQUESTS_OF_AN_APPEND_WITH_CHECKPOINT + 1))
+def test_an_append_cut_off_at_any_request_is_in_the_table_once(tmp_path, nth, dies_after):
+    table = sl.Table.create(
+        tmp_path / "t", schema=SCHEMA, properties={"delta.checkpointInterval": "5"}
+    )
+    for n in range(1, 5):
+        table.append(rows(n), txn=sl.SetTransaction("a", n))
+    child = mp.get_context("spawn").Process(
+        target=append_and_die, args=(tmp_path / "t", nth, dies_after)
+    )
+    child.start()
+    child.join(60)
+    assert child.exitcode in {EXIT_CODE, 0}
+    before = sl.Table.open(tmp_path / "t").snapshot().to_arrow()["n"].to_pylist()
+    assert before in ([1, 2, 3, 4], [1, 2, 3, 4, 5])
+    again = sl.Table.open(tmp_path / "t").append(rows(5), txn=sl.SetTransaction("a", 5))
+    assert again.already_committed == (5 in before)
+    found = sl.Table.open(tmp_path / "t").snapshot()
+    assert found.to_arrow()["n"].to_pylist() == [1, 2, 3, 4, 5]
+    assert found.txn_version("a") == 5
