@@ -147,8 +147,11 @@ class Pipeline:
         return self._result
 
     def _committed(self) -> Positions:
-        """What is stored now. What was collected and is not yet is forgotten: the source reads it
-        again, and the sink would take it for news if another owner has stored it meanwhile."""
+        """What is stored now; what was collected and is not yet is forgotten.
+
+        The source reads it again. Kept, the sink would take it for news even if another owner has
+        stored it meanwhile.
+        """
         self._collector.clear()
         return self._sink.committed()
 
