@@ -165,7 +165,7 @@ class ObstoreStore:
             if _CONFLICT.search(told(error, ())):
                 raise self._failure(error, path) from None
             raise ObjectExistsError("The name is taken.", where=self._where(path)) from None
-        except NotSupportedError as error:
+        except (NotSupportedError, NotImplementedError) as error:
             raise ConditionalPutUnsupportedError(
                 "The client is configured without conditional puts.",
                 where=self._where(path),

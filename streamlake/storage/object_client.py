@@ -17,8 +17,8 @@ from streamlake.storage.paths import check_path
 if TYPE_CHECKING:
     from obstore.store import ClientConfig, S3Config
 
-CLIENT_FAILURES = (BaseError, OSError, ValueError)
-"""Whatever obstore raises: its own tree, FileNotFoundError, ValueError for paths and options."""
+CLIENT_FAILURES = (BaseError, OSError, ValueError, NotImplementedError)
+"""Whatever obstore raises: its own tree, and what Python has a name for."""
 _CLIENT_OPTIONS = frozenset(
     {"allow_http", "allow_invalid_certificates", "connect_timeout", "http1_only", "http2_only"}
     | {"pool_idle_timeout", "pool_max_idle_per_host", "proxy_ca_certificate", "proxy_excludes"}
