@@ -1,0 +1,20 @@
+"""What the documentation's code talks to: a broker with the topic ``orders``, and Spark."""
+
+import contextlib
+
+import pytest
+from confluent_kafka import KafkaException
+
+from kafka_broker import create_topic
+from spark_session import produce, spark
+
+__all__ = ["orders", "spark"]
+
+
+@pytest.fixture(scope="session")
+def orders(kafka):
+    """The address of a broker that holds some messages in the topic that the documents name."""
+    with contextlib.suppress(KafkaException):  # a broker of the user's may have it
+        create_topic(kafka.bootstrap_servers, "orders", partitions=2)
+    produce(kafka.bootstrap_servers, "orders", ["1", "2", "3"])
+    return kafka.bootstrap_servers
