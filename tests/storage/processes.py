@@ -57,7 +57,7 @@ def run_mounted(mount: str, folder: Path, script: str) -> str:
     trial = subprocess.run([*enter, mounting, folder], capture_output=True, check=False)
     if trial.returncode:
         pytest.skip(f"no namespace with a mount of its own here: {trial.stderr.decode().strip()}")
-    program = [sys.executable, "-c", textwrap.dedent(script), folder]
+    program = [sys.executable, "-c", textwrap.dedent(script), str(folder)]
     done = subprocess.run(
         [*enter, f'{mounting} && exec "$@"', folder, *program],
         capture_output=True,

@@ -7,6 +7,7 @@ import resource
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
@@ -172,8 +173,7 @@ def test_what_may_not_be_read_is_not_called_missing(passable):
 def test_of_sixteen_racing_processes_one_wins_each_name(tmp_path):
     gate = FORK.Barrier(RACING_PROCESSES)
     racers = [
-        start(lambda wins, racer=racer: race(LocalStore(tmp_path), racer, gate, wins))
-        for racer in range(RACING_PROCESSES)
+        start(partial(race, LocalStore(tmp_path), racer, gate)) for racer in range(RACING_PROCESSES)
     ]
     winners: dict[int, list[int]] = {number: [] for number in range(RACES)}
     for racer, (child, wins) in enumerate(racers):

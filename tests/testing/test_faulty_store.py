@@ -89,7 +89,7 @@ def test_a_late_write_lands_when_told():
     assert store.pending == ("a",)
     assert store.land_pending() == 1
     assert store.get("a") == b"late"
-    assert store.pending == ()
+    assert store.land_pending() == 0
 
 
 def test_a_late_write_lands_before_the_planned_request():
