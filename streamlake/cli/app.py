@@ -16,6 +16,7 @@ from streamlake.cli.bridge import bridge
 from streamlake.cli.create import create
 from streamlake.cli.demo import demo
 from streamlake.cli.history import history
+from streamlake.cli.notices import tell_warnings
 from streamlake.cli.optimize import optimize
 from streamlake.cli.tail import tail
 
@@ -71,6 +72,7 @@ def options(
 ) -> None:
     """A Delta Lake table as a message bus: append to it, tail it, bridge Kafka into it."""
     del debug, version  # the first is read by Commands, the second by its callback
+    tell_warnings()
 
 
 for _command in (create, append, tail, history, optimize, bridge, demo):

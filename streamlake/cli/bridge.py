@@ -11,10 +11,17 @@ import typer
 from streamlake import SYSTEM_CLOCK
 from streamlake.cli import terminal
 from streamlake.cli.bridge_progress import ProgressLine
-from streamlake.cli.bridging import BridgeWork, bridge_locally, bridge_on_spark
+from streamlake.cli.bridging import BridgeWork, carry
 from streamlake.cli.engine import Engine, choose_engine
 from streamlake.cli.kafka_config import kafka_settings
 from streamlake.cli.options import AsJson, StorageOptions, key_values, needing_kafka
+
+
+class Start(StrEnum):
+    """Where a bridge begins the first time."""
+
+    EARLIEST = "earliest"
+    LATEST = "latest"
 
 
 class Until(StrEnum):
@@ -60,6 +67,12 @@ def bridge(
             show_default=False,
         ),
     ] = None,
+    start: Annotated[
+        Start,
+        typer.Option(
+            help="Where partitions begin that the table has no marker of: the first time."
+        ),
+    ] = Start.EARLIEST,
     until: Annotated[
         Until, typer.Option(help="End where the topics end now, or go on forever.")
     ] = Until.FOREVER,
@@ -107,19 +120,19 @@ def bridge(
     """
     choice = choose_engine(engine)
     if choice.reason:
-        terminal.note(f"Bridging in this process alone: {choice.reason}")
+        terminal.note(f"Without Spark, in this process alone: {choice.reason}")
     work = BridgeWork(
         kafka=kafka_settings(bootstrap_servers, kafka_config, kafka_config_file),
         topics=tuple(topic),
         table=table,
         app_id=app_id,
         storage_options=key_values(storage_option, option="--storage-option"),
+        start=start.value,
         until_latest=until is Until.LATEST,
         max_rows=max_rows,
         linger_ms=linger_ms,
         checkpoint=checkpoint,
         spark_conf=key_values(spark_conf, option="--spark-conf"),
     )
-    carry = bridge_on_spark if choice.engine is Engine.SPARK else bridge_locally
     with needing_kafka(), ProgressLine(clock=SYSTEM_CLOCK, as_json=as_json) as progress:
-        carry(work, progress, clock=SYSTEM_CLOCK)
+        carry(work, choice.engine, progress, clock=SYSTEM_CLOCK)

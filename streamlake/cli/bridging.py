@@ -9,9 +9,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from streamlake.cli.bridge_progress import ProgressLine
+from streamlake.cli.engine import Engine
 from streamlake.clock import Clock
 from streamlake.stream import Batching, EventKind, Pipeline, PipelineEvent, TableSink
 
@@ -29,6 +30,8 @@ class BridgeWork:
     table: str
     app_id: str
     storage_options: Mapping[str, str] = field(repr=False)
+    start: Literal["earliest", "latest"]
+    """Where partitions without a marker begin."""
     until_latest: bool
     max_rows: int
     """Of a commit, about."""
@@ -36,6 +39,27 @@ class BridgeWork:
     checkpoint: Path | None
     """Spark's."""
     spark_conf: Mapping[str, str] = field(repr=False)
+
+
+def carry(work: BridgeWork, engine: Engine, progress: ProgressLine, *, clock: Clock) -> None:
+    """Run on ``engine`` until the topics end or a signal says stop.
+
+    Raises:
+        StreamlakeError: The table or Kafka can't serve.
+    """
+    from streamlake.cli.lag import KafkaLag
+
+    progress.lag = KafkaLag(
+        work.kafka,
+        work.topics,
+        app_id=work.app_id,
+        table=work.table,
+        storage_options=work.storage_options,
+    )
+    if engine is Engine.SPARK:
+        bridge_on_spark(work, progress, clock=clock)
+    else:
+        bridge_locally(work, progress, clock=clock)
 
 
 def bridge_on_spark(work: BridgeWork, progress: ProgressLine, *, clock: Clock) -> None:
@@ -67,9 +91,16 @@ def bridge_on_spark(work: BridgeWork, progress: ProgressLine, *, clock: Clock) -
 
 def bridge_locally(work: BridgeWork, progress: ProgressLine, *, clock: Clock) -> None:
     """Run until the topics end or a signal says stop."""
-    from streamlake_kafka import KafkaSource, kafka_schema
+    from streamlake_kafka import KafkaSource, ReadLimits, kafka_schema
 
-    source = KafkaSource(work.kafka, topics=work.topics, until_latest=work.until_latest)
+    source = KafkaSource(
+        work.kafka,
+        topics=work.topics,
+        start=work.start,
+        stop="latest" if work.until_latest else None,
+        limits=ReadLimits(max_batch_rows=work.max_rows),
+        clock=clock,
+    )
     sink = TableSink(
         work.table,
         app_id=work.app_id,
@@ -81,8 +112,6 @@ def bridge_locally(work: BridgeWork, progress: ProgressLine, *, clock: Clock) ->
     def on_event(event: PipelineEvent) -> None:
         if event.kind is EventKind.STORED and event.batch is not None:
             progress.committed(rows=event.batch.data.num_rows, version=event.version)
-        elif event.kind is EventKind.REWOUND and event.error is not None:
-            progress.tell(f"reading the positions anew: {event.error.what}")
 
     pipeline = Pipeline(
         source,

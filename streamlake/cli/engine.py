@@ -50,7 +50,7 @@ def choose_engine(asked: Engine | None) -> Choice:
             found=missing,
             remedy="Install what is missing, or take --engine local, which needs no JVM.",
         )
-    return Choice(engine=Engine.LOCAL, reason=f"for Spark {missing}")
+    return Choice(engine=Engine.LOCAL, reason=missing)
 
 
 def missing_for_spark() -> str:

@@ -48,8 +48,8 @@ def kafka_settings(
         if key in SECRETS and not _VARIABLE.fullmatch(value):
             raise InvalidInputError(
                 f"{key} is a secret, and everybody on this machine can read a command line.",
-                remedy=f"Put it into --kafka-config-file, or write --kafka-config '{key}=${{NAME}}' "
-                "and set the environment variable NAME.",
+                remedy="Put it into --kafka-config-file, or write "
+                f"--kafka-config '{key}=${{NAME}}' and set the environment variable NAME.",
             )
     found = {**_file_settings(file), **options}
     expanded = {key: _expand(key, value, environ) for key, value in found.items()}

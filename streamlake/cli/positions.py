@@ -3,40 +3,19 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime
 from pathlib import Path
 
 from streamlake import InvalidInputError, Offset
 
-NAMED_STARTS = ("earliest", "latest", "snapshot")
 
-
-def parse_start(text: str) -> str | int | datetime | Offset:
-    """``earliest | latest | snapshot``, a version, an ISO 8601 time, or an Offset or a file of one.
-
-    A time without a zone is UTC.
+def parse_start(text: str) -> str | Offset:
+    """What ``--from`` says: the Offset that a file of that name holds, or what a tail takes.
 
     Raises:
-        InvalidInputError: It is none of these.
+        InvalidInputError: The file can't be read, or holds no Offset.
     """
-    if text in NAMED_STARTS:
-        return text
-    if text.isdecimal() and text.isascii():
-        return int(text)
-    if text.lstrip().startswith("{"):
-        return Offset.from_json(text)
-    if text.endswith(".json") or Path(text).is_file():
-        return _read_offset(Path(text))
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise InvalidInputError(
-            "--from does not say where to start.",
-            found=repr(text),
-            remedy="Give earliest, latest, snapshot, a version, a time as 2026-01-31T12:00:00Z, or "
-            "a file that holds an Offset.",
-        ) from error
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    is_file = text.endswith(".json") or Path(text).is_file()
+    return _read_offset(Path(text)) if is_file else text
 
 
 class PositionFile:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
-from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Literal
 
 import typer
 
@@ -18,8 +17,6 @@ from streamlake.cli.options import StorageOptions, TableUrl, key_values
 from streamlake.cli.pipes import ending_with_reader
 from streamlake.cli.positions import PositionFile, parse_start
 from streamlake.cli.printers import OutputFormat, printer
-
-Start: TypeAlias = str | int | datetime | Offset
 
 
 class Until(StrEnum):
@@ -103,7 +100,7 @@ def tail(
     Rows are printed at least once: what was printed after the position saved last is printed again
     after a crash.
     """
-    begin = parse_start(start)
+    begin: str | Offset = parse_start(start)
     remembered = None if position is None else PositionFile(position)
     if remembered is not None:
         begin = remembered.load() or begin
@@ -124,14 +121,14 @@ def tail(
 
 
 def _batches(
-    table: Table, start: Start, until: Until, options: TailOptions, max_rows: int | None
+    table: Table, start: str | Offset, until: Until, options: TailOptions, max_rows: int | None
 ) -> Iterator[Batch]:
     """The table's batches; with ``max_rows`` exactly so many rows, if they come.
 
     The last batch may not be cut here, for its Offset stands at its end; the tail is begun anew
     where the last whole batch ended, with smaller batches.
     """
-    stop = "latest" if until is Until.LATEST else None
+    stop: Literal["latest"] | None = "latest" if until is Until.LATEST else None
     left = max_rows
     if left is not None:
         options = replace(options, max_rows=min(options.max_rows, left))

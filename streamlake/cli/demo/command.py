@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from streamlake import SYSTEM_CLOCK, InvalidInputError
+from streamlake import SYSTEM_CLOCK, InvalidInputError, StreamError
 from streamlake.cli import terminal
 from streamlake.cli.engine import Engine, choose_engine
 from streamlake.cli.options import AsJson, needing_kafka
@@ -40,7 +42,7 @@ def demo(
     ] = None,
     seconds: Annotated[
         float, typer.Option(min=1, max=3600, help="How long orders flow once the bridge is up.")
-    ] = 25,
+    ] = 20,
     rate: Annotated[int, typer.Option(min=1, max=100_000, help="Orders a second.")] = 800,
     folder: Annotated[
         Path | None,
@@ -63,31 +65,28 @@ def demo(
     choice = choose_engine(engine)
     if bootstrap_servers is None:
         _refuse_more_than_embedded_kafka_keeps(seconds, rate)
-    place = _new_folder(folder)
-    settings = Settings(
-        engine=choice.engine,
-        why_not_spark=choice.reason,
-        bootstrap_servers=bootstrap_servers,
-        seconds=seconds,
-        rate=rate,
-        folder=place,
-    )
-    try:
+    with _workplace(folder, keep=keep) as place:
+        settings = Settings(
+            engine=choice.engine,
+            why_not_spark=choice.reason,
+            bootstrap_servers=bootstrap_servers,
+            seconds=seconds,
+            rate=rate,
+            folder=place,
+        )
         with closing_on_sigterm():
             result = run(settings, clock=SYSTEM_CLOCK)
-    except Exception:
-        terminal.note(f"The logs and the table are in {place}")
-        raise
-    keep = keep or folder is not None or not result.verdict.holds
-    if as_json:
-        terminal.say_json(result.to_json())
-    else:
-        result.say()
-        _say_what_next(place if keep else None)
-    if not keep:
-        shutil.rmtree(place, ignore_errors=True)
-    if not result.verdict.holds:
-        raise typer.Exit(1)
+        if as_json:
+            terminal.say_json(result.to_json())
+        else:
+            result.say()
+            _say_what_next(place if keep or folder else None)
+        if not result.verdict.holds:
+            raise StreamError(
+                "What came out is not what went in.",
+                found=str(result.verdict.to_json()),
+                remedy="See bridge.log, tailer.log and deliveries.jsonl in the demo's folder.",
+            )
 
 
 def _refuse_more_than_embedded_kafka_keeps(seconds: float, rate: int) -> None:
@@ -100,17 +99,28 @@ def _refuse_more_than_embedded_kafka_keeps(seconds: float, rate: int) -> None:
         )
 
 
-def _new_folder(given: Path | None) -> Path:
-    if given is None:
-        return Path(tempfile.mkdtemp(prefix="streamlake-demo-"))
-    if given.exists() and (not given.is_dir() or any(given.iterdir())):
+@contextmanager
+def _workplace(given: Path | None, *, keep: bool) -> Iterator[Path]:
+    """A new folder, which stays if it was given, on request, and after an error."""
+    if given is not None and given.exists() and (not given.is_dir() or any(given.iterdir())):
         raise InvalidInputError(
             "The demo's folder must be new or empty.",
             where=str(given),
             remedy="Name another --dir, or empty this one.",
         )
-    given.mkdir(parents=True, exist_ok=True)
-    return given.resolve()
+    if given is not None:
+        given.mkdir(parents=True, exist_ok=True)
+    place = Path(tempfile.mkdtemp(prefix="streamlake-demo-")) if given is None else given.resolve()
+    keep = keep or given is not None
+    try:
+        yield place
+    except Exception:
+        keep = True
+        terminal.note(f"The logs and the table are in {place}")
+        raise
+    finally:
+        if not keep:
+            shutil.rmtree(place, ignore_errors=True)
 
 
 def _say_what_next(kept: Path | None) -> None:

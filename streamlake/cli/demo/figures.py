@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,11 +26,18 @@ class Latency:
     p99_ms: float | None
 
     @classmethod
-    def of(cls, milliseconds: Sequence[int]) -> Latency:
+    def of(cls, milliseconds: pa.Int64Array) -> Latency:
         """Of the values given."""
-        values = pa.array(milliseconds, pa.int64())
-        p50, p99 = pc.quantile(values, q=[0.5, 0.99]).to_pylist()  # type: ignore[arg-type]
+        p50, p99 = pc.quantile(milliseconds, q=[0.5, 0.99]).to_pylist()  # type: ignore[arg-type]
         return cls(p50_ms=p50, p99_ms=p99)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outage:
+    """A time in which the bridge was away, in milliseconds since the Unix epoch."""
+
+    from_ms: int
+    to_ms: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,11 +93,18 @@ class Counter:
         )
 
 
-def end_to_end(deliveries: Sequence[Delivery]) -> Latency:
-    """From creation to delivery, each event counted."""
-    return Latency.of([value for delivery in deliveries for value in delivery.latencies_ms])
+def end_to_end(deliveries: Sequence[Delivery], *, without: Sequence[Outage] = ()) -> Latency:
+    """From creation to delivery, each event counted, but those created in an outage ``without``."""
+    times = pa.array([d.delivered_ms for d in deliveries for _ in d.latencies_ms], pa.int64())
+    waits: Any = pa.array([value for d in deliveries for value in d.latencies_ms], pa.int64())
+    created = pc.subtract(times, waits)
+    for outage in without:
+        before = pc.less(created, pa.scalar(outage.from_ms))
+        kept = pc.or_(before, pc.greater(created, pa.scalar(outage.to_ms)))
+        waits, created = waits.filter(kept), created.filter(kept)
+    return Latency.of(waits)
 
 
 def bus(deliveries: Sequence[Delivery]) -> Latency:
     """From commit to delivery, each batch counted."""
-    return Latency.of([delivery.bus_latency_ms for delivery in deliveries])
+    return Latency.of(pa.array([d.bus_latency_ms for d in deliveries], pa.int64()))

@@ -15,7 +15,7 @@ from streamlake.cli.demo.kafka import OrderStream
 from streamlake.cli.demo.orders import identify
 from streamlake.cli.demo.scenario import Scenario, Stage
 from streamlake.cli.demo.verdict import Verdict, events_of, judge
-from streamlake.cli.demo.view import View, milliseconds
+from streamlake.cli.demo.view import View, told
 from streamlake.cli.engine import Engine
 from streamlake.clock import Clock
 from streamlake_kafka import kafka_schema
@@ -49,6 +49,9 @@ class Result:
     commits: int
     files: int
     end_to_end: Latency
+    """Of events that were created while the bridge was up."""
+    end_to_end_with_outages: Latency
+    """Of all: what was created while it started, or was dead, had to wait for it."""
     bus: Latency
 
     def to_json(self) -> dict[str, Any]:
@@ -61,6 +64,7 @@ class Result:
             "files": self.files,
             "event_to_delivery_p50_ms": self.end_to_end.p50_ms,
             "event_to_delivery_p99_ms": self.end_to_end.p99_ms,
+            "event_to_delivery_with_outages_p99_ms": self.end_to_end_with_outages.p99_ms,
             "commit_to_delivery_p50_ms": self.bus.p50_ms,
             "commit_to_delivery_p99_ms": self.bus.p99_ms,
         }
@@ -76,13 +80,10 @@ class Result:
         for name, count in lines:
             terminal.say(f"{name + ':':<14}{count:>10,}")
         terminal.say(
-            f"event to delivery:  p50 {milliseconds(self.end_to_end.p50_ms)}, "
-            f"p99 {milliseconds(self.end_to_end.p99_ms)} (while the bridge was dead included)"
+            f"event to delivery:  {told(self.end_to_end)}; with the events that had to wait "
+            f"for the bridge to start: {told(self.end_to_end_with_outages)}"
         )
-        terminal.say(
-            f"commit to delivery: p50 {milliseconds(self.bus.p50_ms)}, "
-            f"p99 {milliseconds(self.bus.p99_ms)} (while the tailer was dead included)"
-        )
+        terminal.say(f"commit to delivery: {told(self.bus)}")
         if verdict.holds:
             terminal.say_good(f"Exactly once, in order: it holds, in {self.elapsed_s:.0f} s.")
         else:
@@ -115,8 +116,9 @@ def run(settings: Settings, *, clock: Clock) -> Result:
             view=view,
             spark_checkpoint=_checkpoint(settings) if settings.engine is Engine.SPARK else None,
         )
+        scenario = Scenario(stage, seconds=settings.seconds)
         try:
-            Scenario(stage, seconds=settings.seconds).play()
+            scenario.play()
         finally:
             stage.tailer.stop()
             stage.bridge.stop()
@@ -128,17 +130,20 @@ def run(settings: Settings, *, clock: Clock) -> Result:
         elapsed_s=final.elapsed_s,
         commits=final.commits,
         files=final.files,
-        end_to_end=end_to_end(counter.deliveries),
+        end_to_end=end_to_end(counter.deliveries, without=scenario.outages),
+        end_to_end_with_outages=end_to_end(counter.deliveries),
         bus=bus(counter.deliveries),
     )
 
 
 def _title(settings: Settings) -> str:
-    where = settings.bootstrap_servers or "an embedded Kafka"
+    kafka = settings.bootstrap_servers or "an embedded Kafka"
     if settings.engine is Engine.SPARK:
-        return f"Orders from {where} through Spark into a table and out to a tailer"
-    title = f"Orders from {where} through one process, without Spark, into a table and to a tailer"
-    return f"{title} ({settings.why_not_spark})" if settings.why_not_spark else title
+        return f"Orders from {kafka} through Spark into a table and out to a tailer"
+    title = f"Orders from {kafka} through one process into a table and out to a tailer"
+    if not settings.why_not_spark:
+        return title
+    return f"Without Spark: {settings.why_not_spark}\n{title}"
 
 
 def _checkpoint(settings: Settings) -> Path:
@@ -149,6 +154,9 @@ def _bridge(settings: Settings, orders: OrderStream) -> Sequence[str]:
     arguments = ["-m", "streamlake.cli", "bridge", "--engine", settings.engine.value]
     arguments += ["--bootstrap-servers", orders.bootstrap_servers, "--topic", orders.topic]
     arguments += ["--table", str(settings.folder / "orders"), "--app-id", APP_ID]
+    if settings.bootstrap_servers is None:
+        # the mock cluster answers a fetch when this time is over, not when there is something
+        arguments += ["--kafka-config", "fetch.wait.max.ms=20"]
     if settings.engine is Engine.SPARK:
         arguments += ["--checkpoint", str(_checkpoint(settings))]
     return arguments

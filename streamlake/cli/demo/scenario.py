@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from streamlake import SourceError, StreamError, Table
 from streamlake.cli.demo.children import Child
-from streamlake.cli.demo.figures import Counter, Figures
+from streamlake.cli.demo.figures import Counter, Figures, Outage
 from streamlake.cli.demo.kafka import OrderStream
 from streamlake.cli.demo.view import View
 from streamlake.clock import Clock
@@ -18,10 +19,11 @@ START_TIMEOUT_S = 60
 """How long a JVM may take until the first rows come through."""
 CATCH_UP_TIMEOUT_S = 60
 TICK_S = 0.2
-KILL_BRIDGE_AT = 0.3
-KILL_TAILER_AT = 0.6
-OPTIMIZE_AT = 0.8
-"""Shares of the time that events flow."""
+BEFORE_BRIDGE_DIES = 0.3
+BEFORE_TAILER_DIES = 0.3
+BEFORE_OPTIMIZE = 0.2
+BEFORE_THE_END = 0.2
+"""Shares of the time that orders flow while everybody is well."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +49,8 @@ class Scenario:
         self._seconds = seconds
         self._start = stage.clock.monotonic()
         self._now = self._look()
+        self.outages: list[Outage] = []
+        """When the bridge was starting, or dead."""
 
     def play(self) -> None:
         """Let it happen; afterwards nothing is under way any more, and the children still run.
@@ -58,31 +62,32 @@ class Scenario:
         stage = self._stage
         stage.orders.start()
         stage.tailer.start()
-        stage.bridge.start()
-        stage.view.tell(f"orders flow into topic {stage.orders.topic}; the bridge starts")
-        self._wait("the first orders", lambda now: now.delivered > 0, START_TIMEOUT_S)
-        flowing_s = self._elapsed_s()
+        with self._outage():
+            stage.bridge.start()
+            stage.view.tell(f"orders flow into topic {stage.orders.topic}; the bridge starts")
+            self._wait("the first orders", lambda now: now.delivered > 0, START_TIMEOUT_S)
         stage.view.tell("the first orders came through")
-        self._flow_until(flowing_s + self._seconds * KILL_BRIDGE_AT)
+        self._flow(BEFORE_BRIDGE_DIES)
         self._lose_the_bridge()
-        self._flow_until(flowing_s + self._seconds * KILL_TAILER_AT)
+        self._flow(BEFORE_TAILER_DIES)
         self._lose_the_tailer()
-        self._flow_until(flowing_s + self._seconds * OPTIMIZE_AT)
+        self._flow(BEFORE_OPTIMIZE)
         self._optimize()
-        self._flow_until(flowing_s + self._seconds)
+        self._flow(BEFORE_THE_END)
         self._catch_up()
 
     def _lose_the_bridge(self) -> None:
         stage = self._stage
-        stage.bridge.kill()
-        lost = "kill -9: the bridge"
-        if stage.spark_checkpoint is not None:
-            shutil.rmtree(stage.spark_checkpoint, ignore_errors=True)
-            lost += ", and its Spark checkpoint folder is deleted"
-        stage.view.tell(lost)
-        before = self._look().committed
-        stage.bridge.start()
-        self._wait("the bridge to go on", lambda now: now.committed > before, START_TIMEOUT_S)
+        with self._outage():
+            stage.bridge.kill()
+            lost = "kill -9: the bridge"
+            if stage.spark_checkpoint is not None:
+                shutil.rmtree(stage.spark_checkpoint, ignore_errors=True)
+                lost += ", and its Spark checkpoint folder is deleted"
+            stage.view.tell(lost)
+            before = self._look().delivered
+            stage.bridge.start()
+            self._wait("the bridge to go on", lambda now: now.delivered > before, START_TIMEOUT_S)
         stage.view.tell("the bridge goes on from the markers in the table")
 
     def _lose_the_tailer(self) -> None:
@@ -111,7 +116,15 @@ class Scenario:
                 break  # whether each of them is there once, the verdict says
             self._tick()
 
-    def _flow_until(self, at_s: float) -> None:
+    @contextmanager
+    def _outage(self) -> Iterator[None]:
+        """The bridge is away from here to the end of the block."""
+        from_ms = self._stage.clock.now_ms()
+        yield
+        self.outages.append(Outage(from_ms=from_ms, to_ms=self._stage.clock.now_ms()))
+
+    def _flow(self, share: float) -> None:
+        at_s = self._elapsed_s() + self._seconds * share
         while self._elapsed_s() < at_s:
             self._tick()
 

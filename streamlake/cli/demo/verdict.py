@@ -74,7 +74,12 @@ def judge(placed: Mapping[str, int], in_table: pa.Table, delivered: pa.Table) ->
 
 def compare(placed: Mapping[str, int], events: pa.Table) -> Comparison:
     """How ``events`` differ from all that were placed."""
-    last = pa.table({"customer": list(placed), "last": pa.array(list(placed.values()), pa.int64())})
+    last = pa.table(
+        {
+            "customer": pa.array(list(placed), pa.string()),
+            "last": pa.array(list(placed.values()), pa.int64()),
+        }
+    )
     joined = events.join(last, "customer", join_type="left outer")
     highest: Any = pc.coalesce(joined["last"], pa.scalar(0, pa.int64()))
     known: Any = pc.less_equal(joined["sequence"], highest)

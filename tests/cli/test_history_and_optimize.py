@@ -1,0 +1,41 @@
+import pyarrow as pa
+
+import streamlake as sl
+
+
+def append(table, *ids):
+    return table.append(pa.table({"id": pa.array(ids, pa.int64())}))
+
+
+def test_history_shows_commits_newest_first(cli, orders):
+    append(orders, 1, 2)
+    orders.append(pa.table({"id": [3]}), txn=sl.SetTransaction("job", 7))
+    done = cli("history", orders.url, "--json")
+    assert [line["version"] for line in done.json] == [2, 1, 0]
+    assert done.json[0]["markers"] == {"job": 7}
+    assert done.json[1]["rowsAdded"] == 2
+
+
+def test_history_in_a_pipe_is_tab_separated(cli, orders):
+    append(orders, 1)
+    header, line = cli("history", orders.url, "--limit", 1).out.splitlines()
+    assert header.split("\t")[0] == "version"
+    assert line.split("\t")[0] == "1"
+
+
+def test_optimize_packs_small_files_and_keeps_every_row(cli, orders):
+    for number in range(4):
+        append(orders, number)
+    done = cli("optimize", orders.url, "--json")
+    assert done.json[0]["filesRemoved"] == 4
+    assert done.json[0]["filesAdded"] == 1
+    assert orders.snapshot().to_arrow()["id"].to_pylist() == [0, 1, 2, 3]
+
+
+def test_optimize_says_when_there_is_nothing_to_do(cli, orders):
+    assert "Nothing to do" in cli("optimize", orders.url).out
+
+
+def test_a_size_that_is_none_is_told(cli, orders):
+    done = cli("optimize", orders.url, "--target-size", "big", code=1)
+    assert "--target-size takes a size" in done.err
