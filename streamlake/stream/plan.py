@@ -26,13 +26,21 @@ from streamlake.stream.start import Beginning, check_same_table
 class Reading:
     """How the files of a version are to be read."""
 
-    table_id: str
+    metadata: Metadata
     protocol: Protocol
     schema: pa.Schema
     """The table's, in full."""
-    partition_columns: tuple[str, ...]
-    schema_string: str
     columns: Sequence[str] | None = None
+
+    @property
+    def table_id(self) -> str:
+        """The table's own id."""
+        return self.metadata.id
+
+    @property
+    def partition_columns(self) -> tuple[str, ...]:
+        """The columns that data files do not hold."""
+        return self.metadata.partition_columns
 
     @property
     def projected_schema(self) -> pa.Schema:
@@ -52,14 +60,7 @@ def reading_of(
     check_readable(protocol, where=where, metadata=metadata)
     schema = schema_from_json(metadata.schema_string)
     projected(schema, columns)
-    return Reading(
-        table_id=metadata.id,
-        protocol=protocol,
-        schema=schema,
-        partition_columns=metadata.partition_columns,
-        schema_string=metadata.schema_string,
-        columns=columns,
-    )
+    return Reading(metadata=metadata, protocol=protocol, schema=schema, columns=columns)
 
 
 def reading_at(
@@ -88,31 +89,33 @@ def reading_after(
         UnsupportedFeatureError: It makes the table need what is not supported.
         CorruptTableError: Nothing says how the files are to be read.
     """
-    metadata, protocol = commit.metadata, commit.protocol
     if reading is None:
-        if metadata is None or protocol is None:
-            missing = "metaData" if metadata is None else "protocol"
-            raise CorruptTableError(
-                f"The table's first commit has no {missing}.",
-                where=where,
-                found=f"version {commit.version} without one",
-                remedy="The log is damaged or was written by a faulty writer; restore its files.",
-            )
-        return reading_of(metadata, protocol, columns, where=where)
-    if protocol is not None:
-        check_readable(protocol, where=where)
-    if metadata is None:
+        return _first_reading(commit, columns, where)
+    if commit.metadata is None and commit.protocol is None:
         return reading
+    metadata = commit.metadata or reading.metadata
     check_same_table(reading.table_id, metadata.id, where=where)
-    fresh = reading_of(metadata, protocol or reading.protocol, columns, where=where)
+    fresh = reading_of(metadata, commit.protocol or reading.protocol, columns, where=where)
     if on_schema_change == "fail":
         _check_additive(reading, fresh, commit.version, where)
     return fresh
 
 
+def _first_reading(commit: Commit, columns: Sequence[str] | None, where: str) -> Reading:
+    if commit.metadata is None or commit.protocol is None:
+        missing = "metaData" if commit.metadata is None else "protocol"
+        raise CorruptTableError(
+            f"The table's first commit has no {missing}.",
+            where=where,
+            found=f"version {commit.version} without one",
+            remedy="The log is damaged or was written by a faulty writer; restore its files.",
+        )
+    return reading_of(commit.metadata, commit.protocol, columns, where=where)
+
+
 def _check_additive(before: Reading, after: Reading, version: int, where: str) -> None:
     """Let pass what a reader of the old columns need not notice: see ``OnSchemaChange``."""
-    if before.schema_string == after.schema_string:
+    if before.metadata.schema_string == after.metadata.schema_string:
         return
     known = [field.with_nullable(nullable=True) for field in before.schema]
     kept = [after.schema.field(name) for name in before.schema.names if name in after.schema.names]

@@ -13,6 +13,7 @@ from streamlake.data import iter_file, read_file
 from streamlake.errors import ObjectNotFoundError
 from streamlake.log import Commit, Log, LogTail, read_commit
 from streamlake.protocol import AddFile
+from streamlake.stream.options import LOCAL_SCHEMES
 from streamlake.stream.plan import Reading
 
 COMMITS_AHEAD = 64
@@ -25,6 +26,9 @@ LARGE_FILE_BYTES = 8 * 2**20
 """Files from this size on are read in parts, when it is their turn."""
 THREADS = 8
 """Of an executor of the tail's own: requests in flight to a store with latency."""
+LOCAL_FILE_BYTES = 2**17
+"""Of a store without latency (a local disk, memory) smaller files are read in place: a thread costs
+more than it saves. So are its commits."""
 FEWEST_WAITING = 4
 """From that many waiting commits, or files, on reading ahead is worth its threads."""
 
@@ -51,13 +55,15 @@ class FileToRead:
 class AheadReader:
     """Reads commits in order, and the files that were planned; owns an executor while behind.
 
-    Used by one thread. Memory is bounded by the constants of this module and one batch.
+    Used by one thread. Memory is bounded by the constants of this module and one batch. A store
+    without latency is read in place, but for larger files, unless an executor is given.
     """
 
     def __init__(self, log: Log, executor: Executor | None) -> None:
         self._log = log
         self._given = executor
         self._own: ThreadPoolExecutor | None = None
+        self._has_latency = executor is not None or not log.url.startswith(LOCAL_SCHEMES)
         self.follow(LogTail(log.store, next_version=0, clock=log.clock))
 
     def follow(self, tail: LogTail) -> None:
@@ -81,7 +87,7 @@ class AheadReader:
             LogTruncatedError: Log clean-up removed the version.
             CorruptTableError: The commit file is torn or garbled.
         """
-        if not self.is_behind:
+        if not self._has_latency or not self.is_behind:
             commits = self._tail.poll(most=1)
             return commits[0] if commits else None
         self._read_commits_ahead()
@@ -110,10 +116,14 @@ class AheadReader:
     def _fill(self) -> None:
         while self._expected and self._may_begin(self._expected[0]):
             file = self._expected.popleft()
-            if not (file.is_large or file.start_row or file.is_taken):
+            if self._is_worth_it(file):
                 file.rows = self._executor().submit(self._read_whole, file)
                 self._files_ahead += 1
                 self._bytes_ahead += file.add.size
+
+    def _is_worth_it(self, file: FileToRead) -> bool:
+        is_small = not self._has_latency and file.add.size < LOCAL_FILE_BYTES
+        return not (is_small or file.is_large or file.start_row or file.is_taken)
 
     def _may_begin(self, file: FileToRead) -> bool:
         fits = not self._bytes_ahead or self._bytes_ahead + file.add.size <= BYTES_AHEAD

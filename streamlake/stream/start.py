@@ -15,7 +15,7 @@ from streamlake.errors import (
     TableReplacedError,
     VersionNotFoundError,
 )
-from streamlake.log import Definition, Log, Snapshot, commit_range, find_segment, read_commit
+from streamlake.log import Definition, Log, Snapshot, commit_range, read_commit
 from streamlake.protocol import MAX_INT64, AddFile
 from streamlake.stream.offset import BEFORE_FIRST_FILE, Offset
 
@@ -107,7 +107,6 @@ def find_beginning(log: Log, start: Start) -> Beginning:
     """
     match parse_start(start):
         case "earliest":
-            find_segment(log.store)
             return Beginning(version=0, definition=None)
         case "latest":
             return after_newest(log)
@@ -158,7 +157,6 @@ def _of_snapshot(snapshot: Snapshot, *, offset: Offset | None = None) -> Beginni
 def _at_version(log: Log, version: int) -> Beginning:
     """With ``version``, read as it says itself; it may not exist yet."""
     if version == 0:
-        find_segment(log.store)
         return Beginning(version=0, definition=None)
     return Beginning(version=version, definition=_definition(log, version))
 
@@ -181,7 +179,6 @@ def _after_offset(log: Log, offset: Offset) -> Beginning:
         return beginning
     version = offset.reservoir_version
     if version == 0:
-        find_segment(log.store)
         return Beginning(
             version=0,
             definition=None,

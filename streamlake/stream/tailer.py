@@ -186,6 +186,8 @@ class Tailer:
         self._plan.clear()
         if beginning.newest_known is None:
             self._tail.look_ahead()
+        if beginning.definition is None and not self._tail.behind:
+            find_segment(log.store)
         if beginning.snapshot_files is not None:
             self._plan_snapshot(beginning, beginning.snapshot_files)
 
