@@ -49,9 +49,10 @@ def new_table(
 
 
 def table_of(*commits: Iterable[int], store: ObjectStore | None = None) -> sl.Table:
-    """A table of one commit each from version 1 on."""
+    """A table of one commit each from version 1 on, a second apart."""
     table = new_table(store)
     for numbers in commits:
+        clock_of(table).advance(1)
         table.append(rows(*numbers))
     return table
 
@@ -108,7 +109,7 @@ def numbers(batches: Iterable[sl.Batch | None]):
     return [number for batch in batches if batch for number in batch.data["n"].to_pylist()]
 
 
-def before_error(batches: Iterable[sl.Batch], error: type[Exception], match: str = ""):
+def before_error(batches: Iterable[sl.Batch], error: type[Exception], match: str = "."):
     """The numbers that are handed on before the tail stops with that error."""
     found: list[sl.Batch] = []
     with pytest.raises(error, match=match):

@@ -265,7 +265,7 @@ def test_a_column_that_is_not_there_is_refused():
 
 
 def test_partition_values_come_with_the_rows():
-    schema = pa.schema([("day", pa.string()), ("n", pa.int64())])
+    schema = pa.schema([pa.field("day", pa.string()), pa.field("n", pa.int64())])
     table = sl.Table.create("memory://partitioned", schema=schema, partition_by=["day"])
     table.append(pa.table({"day": ["a", "b", "a"], "n": [1, 2, 3]}))
     found = [row for batch in table.tail(stop="latest") for row in batch.data.to_pylist()]

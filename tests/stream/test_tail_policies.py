@@ -1,5 +1,7 @@
 """What a tail does at removed data, changed columns and lost versions."""
 
+from typing import Any
+
 import pyarrow as pa
 import pytest
 
@@ -214,8 +216,9 @@ def test_a_tail_that_is_overtaken_goes_on_as_the_policy_says(policy, expected):
 
 @pytest.mark.parametrize("name", ["on_removed", "on_lost", "on_schema_change"])
 def test_an_unknown_policy_is_refused(name):
+    unknown: dict[str, Any] = {name: "guess"}
     with pytest.raises(sl.InvalidInputError, match="Choose one of fail"):
-        sl.TailOptions(**{name: "guess"})  # type: ignore[arg-type] -- that is the point
+        sl.TailOptions(**unknown)
 
 
 @pytest.mark.parametrize("bad", [{"max_rows": 0}, {"poll_min_s": 0}, {"poll_max_s": -1.0}])
