@@ -1,0 +1,287 @@
+"""Which tables may be read and written."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pytest
+
+from streamlake.errors import CorruptTableError, InvalidInputError, UnsupportedFeatureError
+from streamlake.protocol import (
+    Format,
+    Metadata,
+    Protocol,
+    check_readable,
+    check_writable,
+    protocol_for,
+)
+
+WHERE = "file:///t"
+PLAIN = Metadata("id", schema_string='{"type":"struct","fields":[]}')
+NO_FEATURES: tuple[str, ...] = ()
+
+
+def column(kind: object = "long", **metadata: object) -> str:
+    field = {"name": "c", "type": kind, "nullable": True, "metadata": metadata}
+    return json.dumps({"type": "struct", "fields": [field]})
+
+
+def schema_of(kind: object = "long", **metadata: object) -> Metadata:
+    return Metadata("id", schema_string=column(kind, **metadata))
+
+
+def set_to(**configuration: str) -> Metadata:
+    named = {f"delta.{name}": value for name, value in configuration.items()}
+    return Metadata("id", schema_string=column(), configuration=named)
+
+
+def listing(*features: str) -> Protocol:
+    """Features as readers and writers see them; those of writers alone are in both lists here."""
+    return Protocol(3, 7, features, features)
+
+
+def writers_listing(*features: str) -> Protocol:
+    return Protocol(1, 7, None, features)
+
+
+@pytest.mark.parametrize("reader", [1, 2])
+@pytest.mark.parametrize("writer", [1, 2, 3, 4, 5, 6])
+def test_every_legacy_version_is_served_while_its_features_are_unused(reader, writer):
+    check_writable(Protocol(reader, writer), PLAIN, where=WHERE)
+
+
+@pytest.mark.parametrize(
+    "feature",
+    [
+        "timestampNtz",
+        "vacuumProtocolCheck",
+        "deletionVectors",
+        "columnMapping",
+        "typeWidening",
+        "variantType",
+    ],
+)
+def test_features_for_readers_may_be_listed_unused(feature):
+    check_writable(listing(feature), PLAIN, where=WHERE)
+
+
+@pytest.mark.parametrize(
+    "feature",
+    [
+        "allowColumnDefaults",
+        "appendOnly",
+        "changeDataFeed",
+        "checkConstraints",
+        "clustering",
+        "domainMetadata",
+        "generatedColumns",
+        "icebergCompatV1",
+        "icebergCompatV2",
+        "identityColumns",
+        "inCommitTimestamp",
+        "invariants",
+    ],
+)
+def test_features_for_writers_may_be_listed_unused(feature):
+    check_writable(writers_listing(feature), PLAIN, where=WHERE)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "metadata"),
+    [
+        (Protocol(1, 2), set_to(appendOnly="true")),
+        (Protocol(1, 4), set_to(enableChangeDataFeed="true")),
+        (writers_listing("appendOnly"), set_to(appendOnly="true")),
+        (listing("timestampNtz"), schema_of("timestamp_ntz")),
+        (listing("deletionVectors"), set_to(enableDeletionVectors="true")),
+        (listing("typeWidening"), set_to(enableTypeWidening="true")),
+        (writers_listing("rowTracking"), set_to(rowTrackingSuspended="true")),
+    ],
+)
+def test_what_is_in_use_and_honoured_is_served(protocol, metadata):
+    check_writable(protocol, metadata, where=WHERE)
+
+
+@pytest.mark.parametrize(
+    ("feature", "metadata"),
+    [
+        ("columnMapping", set_to(**{"columnMapping.mode": "name"})),
+        ("columnMapping", set_to(**{"columnMapping.mode": "id"})),
+        ("typeWidening", schema_of(**{"delta.typeChanges": []})),
+        ("typeWidening-preview", schema_of(**{"delta.typeChanges": []})),
+        ("v2Checkpoint", PLAIN),
+        ("catalogManaged", PLAIN),
+        ("variantType", schema_of("variant")),
+        ("variantShredding", schema_of({"type": "array", "elementType": "variant"})),
+        ("teleportation", PLAIN),
+    ],
+)
+def test_a_feature_in_use_that_can_not_be_read_is_refused_by_name(feature, metadata):
+    with pytest.raises(UnsupportedFeatureError, match=f"can't be read.* {feature}") as caught:
+        check_readable(listing("timestampNtz", feature), where=WHERE, metadata=metadata)
+    assert "timestampNtz" not in caught.value.what
+    assert caught.value.where == WHERE
+    assert "reader version 3, writer version 7" in caught.value.found
+    assert "DROP FEATURE" in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("feature", "metadata"),
+    [
+        ("allowColumnDefaults", schema_of(CURRENT_DEFAULT="7")),
+        ("checkConstraints", set_to(**{"constraints.positive": "c > 0"})),
+        ("generatedColumns", schema_of(**{"delta.generationExpression": "d + 1"})),
+        ("icebergCompatV1", set_to(enableIcebergCompatV1="true")),
+        ("icebergCompatV2", set_to(enableIcebergCompatV2="TRUE")),
+        ("identityColumns", schema_of(**{"delta.identity.start": 1})),
+        ("inCommitTimestamp", set_to(enableInCommitTimestamps="true")),
+        ("invariants", schema_of(**{"delta.invariants": "{}"})),
+        ("rowTracking", PLAIN),
+        ("teleportation", PLAIN),
+    ],
+)
+def test_a_feature_in_use_that_can_not_be_written_is_refused_by_name(feature, metadata):
+    protocol = writers_listing("appendOnly", feature)
+    check_readable(protocol, where=WHERE, metadata=metadata)
+    with pytest.raises(UnsupportedFeatureError, match=f"can't be written.* {feature}"):
+        check_writable(protocol, metadata, where=WHERE)
+
+
+@pytest.mark.parametrize(
+    ("writer", "feature", "metadata"),
+    [
+        (2, "invariants", schema_of(**{"delta.invariants": "{}"})),
+        (3, "checkConstraints", set_to(**{"constraints.positive": "c > 0"})),
+        (4, "generatedColumns", schema_of(**{"delta.generationExpression": "d + 1"})),
+        (6, "identityColumns", schema_of(**{"delta.identity.start": 1})),
+    ],
+)
+def test_a_legacy_version_supports_its_features_and_not_later_ones(writer, feature, metadata):
+    check_writable(Protocol(1, writer - 1), metadata, where=WHERE)
+    for later in range(writer, 7):
+        with pytest.raises(UnsupportedFeatureError, match=feature):
+            check_writable(Protocol(1, later), metadata, where=WHERE)
+
+
+def test_column_mapping_of_the_legacy_versions_is_refused_where_it_is_in_use():
+    mapped = set_to(**{"columnMapping.mode": "name"})
+    with pytest.raises(UnsupportedFeatureError, match="columnMapping"):
+        check_readable(Protocol(2, 5), where=WHERE, metadata=mapped)
+
+
+def test_a_feature_of_a_nested_field_counts():
+    inner = {
+        "type": "struct",
+        "fields": [{"name": "d", "type": "long", "metadata": {"delta.invariants": "{}"}}],
+    }
+    metadata = schema_of({"type": "map", "keyType": "string", "valueType": inner})
+    with pytest.raises(UnsupportedFeatureError, match="invariants"):
+        check_writable(Protocol(1, 2), metadata, where=WHERE)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "told"),
+    [(Protocol(99, 7, (), ()), "reader version 99"), (Protocol(4, 8, (), ()), "reader version 4")],
+)
+def test_a_newer_reader_version_is_refused(protocol, told):
+    with pytest.raises(UnsupportedFeatureError, match=told):
+        check_readable(protocol, where=WHERE)
+
+
+def test_a_newer_writer_version_may_be_read_but_not_written():
+    protocol = Protocol(1, 8)
+    check_readable(protocol, where=WHERE, metadata=PLAIN)
+    with pytest.raises(UnsupportedFeatureError, match="writer version 8"):
+        check_writable(protocol, PLAIN, where=WHERE)
+
+
+@pytest.mark.parametrize(
+    "protocol",
+    [
+        Protocol(3, 7, None, NO_FEATURES),
+        Protocol(1, 7),
+        Protocol(3, 2, NO_FEATURES),
+        Protocol(0, 2),
+        Protocol(1, -1),
+    ],
+)
+def test_a_protocol_that_contradicts_itself_is_a_corrupt_table(protocol):
+    with pytest.raises(CorruptTableError, match="contradicts itself"):
+        check_readable(protocol, where=WHERE)
+
+
+def test_data_files_of_another_format_are_refused():
+    metadata = Metadata("id", format=Format("orc"))
+    with pytest.raises(UnsupportedFeatureError, match="'orc'"):
+        check_readable(Protocol(1, 2), where=WHERE, metadata=metadata)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "void",
+        {"type": "array", "elementType": "void"},
+        {"type": "struct", "fields": [{"name": "d", "type": "void"}]},
+    ],
+)
+def test_void_that_no_file_can_leave_out_is_not_written_but_read(kind):
+    check_readable(Protocol(1, 2), where=WHERE, metadata=schema_of(kind))
+    with pytest.raises(UnsupportedFeatureError, match="void"):
+        check_writable(Protocol(1, 2), schema_of(kind), where=WHERE)
+
+
+@pytest.mark.parametrize("garbled", ["", "{", "[1]", '{"fields":7}', '{"fields":[1]}', "[" * 9999])
+def test_a_garbled_schema_is_left_to_whoever_decodes_it(garbled):
+    check_writable(Protocol(1, 2), Metadata("id", schema_string=garbled), where=WHERE)
+
+
+# -------------------------------------------------------------------------------------------------
+# New tables
+
+LONG = pa.schema([("c", pa.int64())])
+
+
+def test_a_plain_table_needs_the_least_protocol():
+    assert protocol_for(LONG, {}) == Protocol(1, 2)
+    assert protocol_for(LONG, {"delta.appendOnly": "true", "mine": "x"}) == Protocol(1, 2)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [pa.timestamp("us"), pa.list_(pa.timestamp("us")), pa.struct([("t", pa.timestamp("us"))])],
+)
+def test_timestamps_without_a_zone_need_their_feature(kind):
+    assert protocol_for(pa.schema([("c", kind)]), {"delta.appendOnly": "true"}) == Protocol(
+        3, 7, ("timestampNtz",), ("appendOnly", "timestampNtz")
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "protocol"),
+    [
+        ("enableChangeDataFeed", "true", Protocol(1, 7, None, ("changeDataFeed",))),
+        ("enableDeletionVectors", "true", listing("deletionVectors")),
+        ("enableDeletionVectors", "false", Protocol(1, 2)),
+        ("columnMapping.mode", "name", listing("columnMapping")),
+        ("enableRowTracking", "true", Protocol(1, 7, None, ("rowTracking",))),
+        ("checkpointPolicy", "v2", listing("v2Checkpoint")),
+        ("constraints.positive", "c > 0", Protocol(1, 7, None, ("checkConstraints",))),
+        ("feature.vacuumProtocolCheck", "supported", listing("vacuumProtocolCheck")),
+        ("feature.teleportation", "supported", Protocol(1, 7, None, ("teleportation",))),
+    ],
+)
+def test_properties_ask_for_their_features(name, value, protocol):
+    assert protocol_for(LONG, {f"delta.{name}": value}) == protocol
+
+
+@pytest.mark.parametrize("name", ["enableRowTracking", "enableInCommitTimestamps"])
+def test_a_property_that_asks_for_what_is_not_supported_can_not_be_written(name):
+    metadata = set_to(**{name: "true"})
+    with pytest.raises(UnsupportedFeatureError):
+        check_writable(protocol_for(LONG, metadata.configuration), metadata, where=WHERE)
+
+
+def test_a_property_that_delta_does_not_have_is_refused():
+    with pytest.raises(InvalidInputError, match=r"no table property delta\.apendOnly"):
+        protocol_for(LONG, {"delta.apendOnly": "true"})
