@@ -59,7 +59,7 @@ def table_of(*commits: Iterable[int], store: ObjectStore | None = None) -> sl.Ta
 
 def stage(table: sl.Table, *numbers: int, data_change: bool = True) -> AddFile:
     """A data file of its own, not committed yet."""
-    path = f"file-{next(_names)}.parquet"
+    path = f"file-{next(_names):09d}.parquet"
     data = bytes(encode_parquet(rows(*numbers)))
     table.log.store.put(path, data)
     return AddFile(path, {}, len(data), table.log.clock.now_ms(), data_change)

@@ -5,7 +5,7 @@ from random import Random
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import streamlake as sl
@@ -54,7 +54,7 @@ def random_table(commits) -> tuple[sl.Table, list[int]]:
     return table, expected
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 @given(
     commits=COMMITS,
     max_rows=st.integers(1, 7),
@@ -73,7 +73,7 @@ def test_every_offset_resumes_with_exactly_what_follows(commits, max_rows, whole
         assert rest == [n for part in found[done:] for n in part]
 
 
-@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30)
 @given(commits=COMMITS, max_rows=st.integers(1, 7))
 def test_offsets_rise_and_batches_keep_their_bound(commits, max_rows):
     table, _ = random_table(commits)
