@@ -48,9 +48,9 @@ def kafka() -> Iterator[KafkaBroker | ContainerBroker | ExternalBroker]:
     broker.stop()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def own_kafka() -> Iterator[KafkaBroker]:
-    """A broker of the test's own, to be killed, restarted or paused."""
+    """A broker of the module's own, to be killed, restarted or paused; leave it running."""
     broker = KafkaBroker()
     try:
         broker.start()

@@ -14,6 +14,7 @@ except ImportError as error:
     ) from error
 
 from streamlake_kafka.limits import ReadLimits
+from streamlake_kafka.messages import messages_to_table
 from streamlake_kafka.schema import kafka_schema
 from streamlake_kafka.source import KafkaSource
 
@@ -21,4 +22,5 @@ __all__ = [
     "KafkaSource",
     "ReadLimits",
     "kafka_schema",
+    "messages_to_table",
 ]
