@@ -15,7 +15,7 @@ from streamlake.protocol import (
     Protocol,
     RemoveFile,
     SetTransaction,
-    resolve_path,
+    canonical_path,
 )
 
 
@@ -87,5 +87,5 @@ class Replay:
         """The same logical file may be spelt in several ways: encoded, absolute, relative."""
         path = key[0]
         if "%" in path or ":" in path or path.startswith("/"):
-            return resolve_path(path, root_url=self._root_url), key[1]
+            return canonical_path(path, root_url=self._root_url), key[1]
         return key
