@@ -44,8 +44,9 @@ def check_depth(value: Json, *, max_depth: int = MAX_JSON_DEPTH) -> None:
 def check_keys(data: bytes, decoded: Json) -> None:
     """Refuse JSON in which one object has the same key twice.
 
-    Counting keys tells it nearly always: ``decoded`` lacks the second of two equal ones. Only where
-    the counts differ, be it for mere white space, the text is parsed again, slowly.
+    Counting colons tells it nearly always: each key has one, those in strings are the same on both
+    sides, and ``decoded`` lacks the second of two equal keys. Only where the counts differ, be it
+    for a mere escape, the text is parsed again, slowly.
 
     Args:
         data: One JSON text, or several in a row.
@@ -54,18 +55,13 @@ def check_keys(data: bytes, decoded: Json) -> None:
     Raises:
         msgspec.ValidationError: A key is there twice.
     """
-    if _count_keys(data) == _count_keys(_encoder.encode(decoded)):
+    if data.count(b":") == _encoder.encode(decoded).count(b":"):
         return
     text = data.decode()
     end = _after_white_space(text, 0)
     while end < len(text):
         _, end = _decoder.raw_decode(text, end)
         end = _after_white_space(text, end)
-
-
-def _count_keys(data: bytes) -> int:
-    """How many keys there are: quote-colon that no backslash precedes."""
-    return data.count(b'":') - data.count(b'\\":')
 
 
 def _after_white_space(text: str, start: int) -> int:
