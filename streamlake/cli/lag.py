@@ -13,9 +13,7 @@ from streamlake import StreamlakeError, Table
 ANSWER_TIMEOUT_S = 5.0
 _EARLIEST = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 _LATEST = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-_quiet = logging.getLogger("streamlake.cli.lag.client")
-_quiet.addHandler(logging.NullHandler())
-_quiet.propagate = False
+_logger = logging.getLogger("streamlake.cli.lag.librdkafka")
 
 
 class KafkaLag:
@@ -34,7 +32,7 @@ class KafkaLag:
         table: str,
         storage_options: Mapping[str, str],
     ) -> None:
-        self._admin = AdminClient(dict(kafka), logger=_quiet)
+        self._admin = AdminClient(dict(kafka), logger=_logger)
         self._topics = topics
         self._app_id = app_id
         self._url = table

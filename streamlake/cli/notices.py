@@ -42,9 +42,15 @@ class _Handler(logging.Handler):
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
         self.tell: Tell = _note
+        self.addFilter(_is_ours)
 
     def emit(self, record: logging.LogRecord) -> None:
         self.tell(record.getMessage())
+
+
+def _is_ours(record: logging.LogRecord) -> bool:
+    """Not one of the lines that librdkafka writes at each try of a lost connection."""
+    return not record.name.endswith(".librdkafka")
 
 
 def _note(text: str) -> None:

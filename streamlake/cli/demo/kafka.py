@@ -18,9 +18,9 @@ from streamlake.clock import Clock
 PARTITIONS = 4
 TICK_S = 0.02
 MAX_UNCONFIRMED = 50_000
-ANSWER_TIMEOUT_S = 20
+ANSWER_TIMEOUT_S = 10.0
 FLUSH_TIMEOUT_S = 30
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger("streamlake.cli.demo.librdkafka")
 
 
 class OrderStream:
@@ -85,14 +85,17 @@ class OrderStream:
                 self._producer.list_topics(self.topic, timeout=ANSWER_TIMEOUT_S)
                 brokers = self._producer.list_topics(timeout=ANSWER_TIMEOUT_S).brokers.values()
                 return ",".join(f"{broker.host}:{broker.port}" for broker in brokers)
+            self._producer.list_topics(timeout=ANSWER_TIMEOUT_S)
             admin = AdminClient({"bootstrap.servers": bootstrap_servers}, logger=_logger)
-            created = admin.create_topics([NewTopic(self.topic, PARTITIONS)])
-            created[self.topic].result(ANSWER_TIMEOUT_S)
+            created = admin.create_topics(
+                [NewTopic(self.topic, PARTITIONS)], request_timeout=ANSWER_TIMEOUT_S
+            )
+            created[self.topic].result()
         except KafkaException as error:
             raise SourceUnavailableError(
                 "The demo's topic can't be made.",
                 where=bootstrap_servers or "the embedded Kafka",
-                found=str(error.args[0]),
+                found=error.args[0].str(),
                 remedy="Check --bootstrap-servers, or leave it out for an embedded Kafka.",
             ) from error
         return bootstrap_servers
