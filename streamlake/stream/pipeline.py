@@ -174,8 +174,7 @@ class Pipeline:
             self._collect(batch)
         if self._collector.is_due(self._clock.monotonic()):
             self._store()
-        if isinstance(self._sink, TendedSink):
-            self._attempt(self._sink.tend)
+        self._tend()
 
     def _collect(self, batch: Batch) -> None:
         if self._transform is not None:
@@ -186,12 +185,13 @@ class Pipeline:
     def _store(self) -> bool:
         """Store what was collected; False where the source was rewound instead."""
         batch = self._collector.take()
-        return self._attempt(lambda: self._write(batch))
-
-    def _write(self, batch: Batch) -> None:
-        version = self._sink.write(batch)
-        self._source.acknowledge(batch)
+        try:
+            version = self._sink.write(batch)
+        except CommitError as error:
+            self._rewind(error)
+            return False
         self._rewinds_in_a_row = 0
+        self._source.acknowledge(batch)
         self._result = replace(
             self._result,
             batches=self._result.batches + 1,
@@ -199,19 +199,23 @@ class Pipeline:
             version=self._result.version if version is None else version,
         )
         self._tell(PipelineEvent(kind=EventKind.STORED, batch=batch, version=version))
-
-    def _attempt(self, commit: Callable[[], None]) -> bool:
-        """Commit something; False where that is refused or unknown and the source was rewound."""
-        try:
-            commit()
-        except CommitError as error:
-            if self._rewinds_in_a_row >= MAX_REWINDS:
-                raise
-            self._rewind(error)
-            return False
         return True
 
+    def _tend(self) -> None:
+        if isinstance(self._sink, TendedSink):
+            try:
+                self._sink.tend()
+            except CommitError as error:
+                self._rewind(error)
+
     def _rewind(self, error: CommitError) -> None:
+        """Read the positions anew after a commit that did not happen, or may not have.
+
+        Raises:
+            CommitError: It did not help often enough.
+        """
+        if self._rewinds_in_a_row >= MAX_REWINDS:
+            raise error
         logger.warning("reading the positions anew: %s", error.what)
         pause_s = REWIND_PAUSE_S * 2.0**self._rewinds_in_a_row
         self._rewinds_in_a_row += 1

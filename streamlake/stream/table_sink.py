@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from os import PathLike
 from typing import Protocol, TypeAlias
 
@@ -12,13 +13,14 @@ import pyarrow as pa
 from streamlake import operations
 from streamlake.clock import SYSTEM_CLOCK, Clock
 from streamlake.errors import InvalidInputError, TableExistsError, TableNotFoundError
-from streamlake.log import CommitResult, Log, MarkerClaim
-from streamlake.protocol import SetTransaction, set_transaction_retention_ms
+from streamlake.log import CommitResult, Log, MarkerClaim, Transaction, staged_markers
+from streamlake.protocol import Metadata, SetTransaction, set_transaction_retention_ms
 from streamlake.storage import open_store
 from streamlake.stream.contracts import Batch, Positions
 
 logger = logging.getLogger(__name__)
 
+OPERATION = "STREAMING UPDATE"
 RENEWALS_PER_RETENTION = 4
 """An idle marker is committed anew when it is older than this part of the retention of markers."""
 
@@ -103,6 +105,7 @@ class TableSink:
         self._log: Log | None = None
         self._claim: MarkerClaim | None = None
         self._expected: dict[str, SetTransaction] = {}
+        self._metadata: Metadata | None = None
         self._retention_ms: int | None = None
 
     def open(self) -> None:
@@ -115,11 +118,14 @@ class TableSink:
             UnsupportedFeatureError: The table needs what is not supported.
         """
         log = self._opened()
-        self._retention_ms = set_transaction_retention_ms(log.head.metadata.configuration)
-        self._check_retention(log)
+        self._check_expiry(log)
         self._claim = MarkerClaim(log.head.metadata.id, [self._app_id])
         self._log = log
-        self.committed()
+        try:
+            self.committed()
+        except InvalidInputError:
+            self.close()
+            raise
 
     def committed(self) -> Positions:
         """The positions stored now, by their names; they are expected from here on.
@@ -156,6 +162,7 @@ class TableSink:
             CommitUnknownError: The outcome could not be learnt in time.
         """
         log = self._opened_log()
+        self._check_expiry(log)
         self._check_kinds(log, [*self._names(), *batch.positions])
         markers = [
             SetTransaction(f"{self._app_id}/{name}", position)
@@ -170,6 +177,26 @@ class TableSink:
             FencedError: As ``write``.
             CommitUnknownError: As ``write``.
         """
+        log = self._opened_log()
+        if self._retention_ms is None:
+            return
+        now_ms = log.clock.now_ms()
+        oldest_ms = now_ms - self._retention_ms // RENEWALS_PER_RETENTION
+        due = {a: m for a, m in self._expected.items() if (m.last_updated or 0) < oldest_ms}
+        if not due:
+            return
+        result = log.commit(
+            Transaction(
+                operation=OPERATION,
+                operation_parameters={"appId": self._app_id, "renews": str(len(due))},
+                markers=staged_markers(list(due.values()), due, now_ms),
+                expect=due,
+                renews_markers=True,
+                read_version=log.head.version,
+                is_blind_append=True,
+            )
+        )
+        self._expected.update(result.markers)
 
     def close(self) -> None:
         """Let go of the claim. Idempotent."""
@@ -180,25 +207,17 @@ class TableSink:
 
     def _commit(self, log: Log, data: pa.Table, markers: Sequence[SetTransaction]) -> CommitResult:
         expect = {marker.app_id: self._expected.get(marker.app_id) for marker in markers}
-        parameters = {"outputMode": "Append", "appId": self._app_id}
-        if data.num_rows:
-            result = operations.append(
-                log,
-                data,
-                txn=markers,
-                expect=expect,
-                operation="STREAMING UPDATE",
-                operation_parameters=parameters,
-            )
-        else:
-            result = operations.commit_staged(
-                log,
-                (),
-                txn=markers,
-                expect=expect,
-                operation="STREAMING UPDATE",
-                operation_parameters=parameters,
-            )
+        append = (
+            partial(operations.append, log, data)
+            if data.num_rows
+            else partial(operations.commit_staged, log, ())
+        )
+        result = append(
+            txn=markers,
+            expect=expect,
+            operation=OPERATION,
+            operation_parameters={"outputMode": "Append", "appId": self._app_id},
+        )
         self._expected.update(result.markers)
         return result
 
@@ -234,16 +253,21 @@ class TableSink:
             )
         return self._log
 
-    def _check_retention(self, log: Log) -> None:
-        if self._retention_ms is None or self._allow_marker_expiry:
+    def _check_expiry(self, log: Log) -> None:
+        """Refuse a table whose markers expire; looks again when its metadata has changed."""
+        metadata = log.head.metadata
+        if metadata is self._metadata:
             return
-        raise InvalidInputError(
-            "Exactly-once markers expire on this table: rows could come twice.",
-            where=log.url,
-            found=f"delta.setTransactionRetentionDuration is {self._retention_ms} ms",
-            remedy="Unset the property, or pass allow_marker_expiry=True and never let the sink "
-            "rest for half that time.",
-        )
+        self._retention_ms = set_transaction_retention_ms(metadata.configuration)
+        if self._retention_ms is not None and not self._allow_marker_expiry:
+            raise InvalidInputError(
+                "Exactly-once markers expire on this table: rows could come twice.",
+                where=log.url,
+                found=f"delta.setTransactionRetentionDuration is {self._retention_ms} ms",
+                remedy="Unset the property, or pass allow_marker_expiry=True and never let the "
+                "sink rest for half that time.",
+            )
+        self._metadata = metadata
 
     def _names(self) -> Iterable[str]:
         prefix = f"{self._app_id}/"
