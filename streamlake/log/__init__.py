@@ -5,8 +5,9 @@ files.
 """
 
 from streamlake.log.commit import Commit, read_commit
+from streamlake.log.head import Definition, Head
 from streamlake.log.limits import DEFAULT_LIMITS, Limits
-from streamlake.log.log import Definition, Head, Log
+from streamlake.log.log import Log
 from streamlake.log.markers import (
     Expectation,
     MarkerClaim,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import replace
 
 from streamlake.clock import SYSTEM_CLOCK, Clock
 from streamlake.errors import (
@@ -20,6 +20,7 @@ from streamlake.log.checkpoint import checkpoint_interval, write_checkpoint
 from streamlake.log.commit import Commit, read_commit
 from streamlake.log.committer import Attempt, Outcome
 from streamlake.log.conflict import check_conflict, check_metadata
+from streamlake.log.head import DEFINING_ACTIONS, Definition, Head
 from streamlake.log.limits import DEFAULT_LIMITS, Limits
 from streamlake.log.markers import already_committed, check_unmoved, check_winner
 from streamlake.log.replay import Replay
@@ -28,9 +29,6 @@ from streamlake.log.snapshot import Snapshot, load_state, snapshot_of
 from streamlake.log.transaction import CommitResult, Transaction
 from streamlake.protocol import (
     CommitName,
-    Metadata,
-    Protocol,
-    SetTransaction,
     check_readable,
     check_writable,
     encode_actions,
@@ -49,33 +47,6 @@ STALE_PART_OF_RETENTION = 10
 checkpoint."""
 
 _proven: set[str] = set()
-
-
-DEFINING_ACTIONS = ("protocol", "metaData")
-"""Of a checkpoint, what says how the table's files are to be read."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Definition:
-    """How the files of a table are to be read at one version."""
-
-    version: int
-    protocol: Protocol
-    metadata: Metadata
-
-
-@dataclass(frozen=True, slots=True)
-class Head:
-    """What a writer must know of the newest version that it has seen."""
-
-    version: int
-    protocol: Protocol
-    metadata: Metadata
-    markers: Mapping[str, SetTransaction]
-    """Not to be changed; a later head may share it."""
-    file_count: int
-    checkpoint_version: int
-    """The newest checkpoint that it knows of; -1 where it knows of none."""
 
 
 class Log:
@@ -149,7 +120,7 @@ class Log:
                 return self._load()
             try:
                 for commit in self._attempt("").winners(head.version + 1):
-                    head = self._advanced(head, commit)
+                    head = head.after(commit, where=self.url)
             except LogTruncatedError:
                 return self._load()
             if head.version == self.head.version and self._is_stale():
@@ -242,21 +213,6 @@ class Log:
         self._seen_s = self.clock.monotonic()
         return head
 
-    def _advanced(self, head: Head, commit: Commit) -> Head:
-        """The head after one more commit."""
-        protocol = commit.protocol or head.protocol
-        metadata = commit.metadata or head.metadata
-        if commit.protocol is not None or commit.metadata is not None:
-            check_readable(protocol, metadata=metadata, where=self.url)
-        return Head(
-            version=commit.version,
-            protocol=protocol,
-            metadata=metadata,
-            markers={**head.markers, **commit.markers} if commit.markers else head.markers,
-            file_count=max(0, head.file_count + len(commit.adds) - len(commit.removes)),
-            checkpoint_version=head.checkpoint_version,
-        )
-
     def _state_at(self, version: int) -> Replay:
         """The full state at ``version``, brought up from the one held, or read anew."""
         held = self._replay
@@ -280,7 +236,7 @@ class Log:
             commit = Commit(version, tuple(transaction.actions(token=attempt.token, now_ms=now_ms)))
             if attempt.put(version, encode_actions(commit.actions)) is Outcome.COMMITTED:
                 self._check_not_cleaned_up(commit, attempt.token)
-                self._see(self._advanced(self.head, commit))
+                self._see(self.head.after(commit, where=self.url))
                 return self._committed(transaction, attempt.token, version)
             landed = self._rebase(transaction, attempt)
             if landed is not None:
@@ -294,9 +250,9 @@ class Log:
         """
         for winner in attempt.winners(self.head.version + 1):
             if winner.commit_info.token == attempt.token:
-                self._see(self._advanced(self.head, winner))
+                self._see(self.head.after(winner, where=self.url))
                 return self._committed(transaction, attempt.token, winner.version)
-            self._see(self._advanced(self.head, winner))
+            self._see(self.head.after(winner, where=self.url))
             if self._is_repeat(transaction):
                 return CommitResult(version=winner.version, already_committed=True)
             check_winner(transaction.markers, transaction.expect, winner.markers, where=self.url)

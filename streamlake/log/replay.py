@@ -85,7 +85,4 @@ class Replay:
 
     def _canonical(self, key: FileKey) -> FileKey:
         """The same logical file may be spelt in several ways: encoded, absolute, relative."""
-        path = key[0]
-        if "%" in path or ":" in path or path.startswith("/"):
-            return canonical_path(path, root_url=self._root_url), key[1]
-        return key
+        return canonical_path(key[0], root_url=self._root_url), key[1]

@@ -10,6 +10,7 @@ import pyarrow as pa
 from streamlake.errors import InvalidInputError
 from streamlake.log import CommitResult, Log, Transaction
 from streamlake.protocol import (
+    FEATURE_PREFIX,
     Metadata,
     check_writable,
     normalize_schema,
@@ -35,7 +36,8 @@ def create(
         UnsupportedFeatureError: A property asks for a feature that is not supported.
     """
     normal = normalize_schema(schema)
-    configuration = {key: str(value) for key, value in (properties or {}).items()}
+    asked = {key: str(value) for key, value in (properties or {}).items()}
+    configuration = {k: v for k, v in asked.items() if not k.startswith(FEATURE_PREFIX)}
     _check_partitions(normal, partition_by)
     metadata = Metadata(
         id=log.clock.new_id(),
@@ -46,7 +48,7 @@ def create(
         name=name,
         description=description,
     )
-    protocol = protocol_for(normal, configuration)
+    protocol = protocol_for(normal, asked)
     check_writable(protocol, metadata, where=log.url)
     partitions = msgspec.json.encode(list(partition_by)).decode()
     return log.create(

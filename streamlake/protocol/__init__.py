@@ -56,6 +56,7 @@ from streamlake.protocol.partition import (
 )
 from streamlake.protocol.paths import canonical_path, encode_path, resolve_path
 from streamlake.protocol.properties import (
+    FEATURE_PREFIX,
     append_only,
     check_properties,
     checkpoint_interval,
@@ -77,6 +78,7 @@ from streamlake.protocol.schema import (
 )
 
 __all__ = [
+    "FEATURE_PREFIX",
     "LAST_CHECKPOINT",
     "LOG_DIR",
     "MAX_INT64",

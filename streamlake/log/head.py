@@ -1,0 +1,54 @@
+"""What a handle knows of a table without its files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from streamlake.log.commit import Commit
+from streamlake.protocol import Metadata, Protocol, SetTransaction, check_readable
+
+DEFINING_ACTIONS = ("protocol", "metaData")
+"""Of a checkpoint, what says how the table's files are to be read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """How the files of a table are to be read at one version."""
+
+    version: int
+    protocol: Protocol
+    metadata: Metadata
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What a writer must know of the newest version that it has seen."""
+
+    version: int
+    protocol: Protocol
+    metadata: Metadata
+    markers: Mapping[str, SetTransaction]
+    """Not to be changed; a later head may share it."""
+    file_count: int
+    checkpoint_version: int
+    """The newest checkpoint that it knows of; -1 where it knows of none."""
+
+    def after(self, commit: Commit, *, where: str) -> Head:
+        """The head once ``commit``, the next one, is applied.
+
+        Raises:
+            UnsupportedFeatureError: It makes the table one that can't be read.
+        """
+        protocol = commit.protocol or self.protocol
+        metadata = commit.metadata or self.metadata
+        if commit.protocol is not None or commit.metadata is not None:
+            check_readable(protocol, metadata=metadata, where=where)
+        return Head(
+            version=commit.version,
+            protocol=protocol,
+            metadata=metadata,
+            markers={**self.markers, **commit.markers} if commit.markers else self.markers,
+            file_count=max(0, self.file_count + len(commit.adds) - len(commit.removes)),
+            checkpoint_version=self.checkpoint_version,
+        )
