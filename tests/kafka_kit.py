@@ -7,10 +7,11 @@ from contextlib import closing
 from dataclasses import dataclass, field
 
 import pyarrow as pa
-import streamlake as sl
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions
+
+import streamlake as sl
 from streamlake_kafka import KafkaSource, ReadLimits
 
 QUICK = ReadLimits(poll_timeout_s=0.1, linger_s=0.0, connect_timeout_s=30, discovery_interval_s=0.2)
@@ -30,8 +31,7 @@ def produce(
     """Send messages to one partition, and wait until the broker has them."""
     producer = Producer({"bootstrap.servers": servers, "message.max.bytes": 8 * 2**20})
     for value in values:
-        extra = {"headers": list(headers)} if headers else {}
-        producer.produce(topic, value, key, partition, **extra)
+        producer.produce(topic, value, key, partition, headers=list(headers or ()))
     assert producer.flush(30) == 0
 
 

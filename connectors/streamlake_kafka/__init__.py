@@ -16,9 +16,11 @@ except ImportError as error:
 from streamlake_kafka.limits import ReadLimits
 from streamlake_kafka.messages import messages_to_table
 from streamlake_kafka.schema import kafka_schema
+from streamlake_kafka.sink import KafkaSink
 from streamlake_kafka.source import KafkaSource
 
 __all__ = [
+    "KafkaSink",
     "KafkaSource",
     "ReadLimits",
     "kafka_schema",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from confluent_kafka import KafkaException
 
@@ -36,9 +36,23 @@ REQUIRED: Final[Config] = {
 PREFERRED: Final[Config] = {
     "isolation.level": "read_committed",
     "reconnect.backoff.max.ms": 2000,
-    "fetch.queue.backoff.ms": 100,
+    "fetch.queue.backoff.ms": 10,
     "client.id": "streamlake",
     "topic.metadata.propagation.max.ms": 10_000,
+}
+
+REQUIRED_OF_PRODUCERS: Final[Config] = {
+    "acks": "all",
+    "enable.idempotence": True,
+    "delivery.report.only.error": True,
+}
+"""Stored means stored by all replicas, once and in order."""
+
+PREFERRED_OF_PRODUCERS: Final[Config] = {
+    "client.id": "streamlake",
+    "linger.ms": 5,
+    "partitioner": "murmur2_random",
+    "reconnect.backoff.max.ms": 2000,
 }
 
 librdkafka_logger = logging.getLogger("streamlake_kafka.librdkafka")
@@ -46,7 +60,7 @@ librdkafka_logger.addHandler(logging.NullHandler())
 librdkafka_logger.setLevel(logging.INFO)
 
 
-def consumer_settings(config: Config) -> dict[str, object]:
+def consumer_settings(config: Config) -> dict[str, Any]:
     """The settings of a consumer: the user's, and ours.
 
     Raises:
@@ -67,13 +81,25 @@ def consumer_settings(config: Config) -> dict[str, object]:
     return {**PREFERRED, GROUP: "streamlake", **config, **REQUIRED, "logger": librdkafka_logger}
 
 
-def producer_settings(config: Config, **ours: str | float | bool) -> dict[str, object]:
-    """The settings of a producer that loses and repeats nothing by itself."""
+def producer_settings(config: Config, **ours: str) -> dict[str, Any]:
+    """The settings of a producer that loses and repeats nothing by itself.
+
+    Args:
+        config: The user's.
+        ours: More of ours, with "_" for ".".
+
+    Raises:
+        InvalidInputError: There are no servers.
+    """
     require_servers(config)
-    preferred = {"client.id": "streamlake", "linger.ms": 5, "reconnect.backoff.max.ms": 2000}
-    settings = {**preferred, **config, "acks": "all", "enable.idempotence": True}
-    settings |= {name.replace("_", "."): value for name, value in ours.items()}
+    extra = {name.replace("_", "."): value for name, value in ours.items()}
+    settings = {**PREFERRED_OF_PRODUCERS, **config, **REQUIRED_OF_PRODUCERS, **extra}
     return {**settings, "logger": librdkafka_logger}
+
+
+def admin_settings(config: Config) -> dict[str, Any]:
+    """The settings of an administrator."""
+    return {**config, "logger": librdkafka_logger}
 
 
 def require_servers(config: Config) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from confluent_kafka.admin import AdminClient
+
 from kafka_broker import KafkaBroker, MakeTopic
 
 

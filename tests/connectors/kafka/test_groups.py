@@ -1,4 +1,4 @@
-"""Two members of a consumer group write one table, and one of them dies, or stands still and wakes."""
+"""Two members of a consumer group write one table; one dies, or stands still and wakes."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-import streamlake as sl
 from confluent_kafka.admin import AdminClient
+
+import streamlake as sl
 from kafka_broker import KafkaBroker, MakeTopic
 from kafka_kit import produce
 from streamlake_kafka import kafka_schema
 
+Config = dict[str, str | int]
 PARTITIONS = 4
 MEMBER = Path(__file__).with_name("group_member.py")
-RANGE = {"session.timeout.ms": 3000, "heartbeat.interval.ms": 500}
-COOPERATIVE = {**RANGE, "partition.assignment.strategy": "cooperative-sticky"}
-NEXT_GENERATION = {"group.protocol": "consumer"}
-Config = dict[str, str | int]
+RANGE: Config = {"session.timeout.ms": 3000, "heartbeat.interval.ms": 500}
+COOPERATIVE: Config = {**RANGE, "partition.assignment.strategy": "cooperative-sticky"}
+NEXT_GENERATION: Config = {"group.protocol": "consumer"}
 
 
 class Run:
@@ -46,7 +47,7 @@ class Run:
 
     def shares(self) -> list[int]:
         """How many partitions each member of the group has."""
-        group = self.config["group.id"]
+        group = str(self.config["group.id"])
         admin = AdminClient({"bootstrap.servers": self.servers})
         members = admin.describe_consumer_groups([group])[group].result(30).members
         return sorted(len(member.assignment.topic_partitions) for member in members)

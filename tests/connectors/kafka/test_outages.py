@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator
 
 import pytest
+
 import streamlake as sl
 from kafka_broker import KafkaBroker, create_topic, free_ports
 from kafka_kit import QUICK, drain, produce

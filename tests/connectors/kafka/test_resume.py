@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 import streamlake as sl
 from streamlake.testing import ManualClock
 from streamlake_kafka import KafkaSource, ReadLimits

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+
 import streamlake as sl
 import streamlake_kafka
 from streamlake_kafka import KafkaSource

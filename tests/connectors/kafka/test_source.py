@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
+
 import streamlake as sl
 from kafka_broker import KafkaBroker, MakeTopic
 from kafka_kit import (
@@ -16,7 +17,7 @@ from kafka_kit import (
     produce_in_transaction,
 )
 from streamlake_kafka import KafkaSource, ReadLimits
-from streamlake_kafka.source import Start
+from streamlake_kafka.resume import Start
 
 
 @pytest.fixture
@@ -119,7 +120,7 @@ def test_resuming_inside_a_gap_loses_and_repeats_nothing(servers: str, topic: st
     produce_in_transaction(servers, topic, "cd")
     for position, rest in ((1, b"cd"), (2, b"cd"), (4, b"cd"), (6, b"d"), (7, b"")):
         kept = drain(bounded(servers, topic), {f"{topic}/0": position})
-        assert b"".join(kept.column("value")) == rest
+        assert kept.column("value") == [bytes([letter]) for letter in rest]
         assert kept.positions == {f"{topic}/0": 8}
 
 
@@ -157,7 +158,7 @@ def test_start_by_offset(servers: str, make_topic: MakeTopic) -> None:
 
 def test_a_start_beyond_the_end_is_refused(servers: str, topic: str) -> None:
     produce(servers, topic, "abc")
-    with pytest.raises(sl.OffsetOutOfRangeError, match="offset 4 .* not there yet") as refused:
+    with pytest.raises(sl.OffsetOutOfRangeError, match=r"offset 4 .* not there yet") as refused:
         drain(bounded(servers, topic, start={topic: {0: 4}}))
     assert refused.value.found == "offsets 0 to 2"
 
@@ -204,18 +205,20 @@ def test_a_first_run_on_a_topic_whose_beginning_is_gone_starts_at_what_is_left(
     assert drain(bounded(servers, topic), kept.positions).batches == []
 
 
-SLOW_FETCH = {"queued.min.messages": 1, "fetch.message.max.bytes": 1000}
+SLOW_FETCH: dict[str, int] = {"queued.min.messages": 1, "fetch.message.max.bytes": 1000}
 
 
 def test_messages_removed_while_the_source_runs_are_an_error(servers: str, topic: str) -> None:
     produce(servers, topic, [b"x" * 1000] * 3000)
-    config = {"bootstrap.servers": servers, **SLOW_FETCH}
-    source = KafkaSource(config, topics=[topic], limits=ReadLimits(max_batch_rows=10))
+    limits = ReadLimits(max_batch_rows=10)
+    source = KafkaSource(
+        {"bootstrap.servers": servers, **SLOW_FETCH}, topics=[topic], limits=limits
+    )
     source.open(dict)
     batches = source.batches()
     next(batches)
     delete_records(servers, topic, 3000)
-    with pytest.raises(sl.OffsetOutOfRangeError, match="removed offsets [0-9]+ to 2999"):
+    with pytest.raises(sl.OffsetOutOfRangeError, match=r"removed offsets \d+ to 2999"):
         list(batches)
     source.close()
 
@@ -341,9 +344,9 @@ def test_keys_values_and_headers_may_be_null_empty_or_any_bytes(servers: str, to
     kept = drain(bounded(servers, topic))
     assert kept.column("key") == ["ключ".encode(), b"", None, b"\x00"]
     assert kept.column("value") == [None, b"", "überall 🚀".encode(), b"\x00\xff"]
-    assert kept.column("headers") == [None, None, None, [
-        {"key": "a", "value": b"1"}, {"key": "a", "value": None}, {"key": "🚀", "value": b"\x00\xff"},
-    ]]  # fmt: skip
+    *none, found = kept.column("headers")
+    assert none == [None, None, None]
+    assert found == [{"key": name, "value": value} for name, value in headers]
 
 
 def test_without_headers_the_column_is_not_there(servers: str, topic: str) -> None:
