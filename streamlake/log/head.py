@@ -32,7 +32,7 @@ class Head:
     """Not to be changed; a later head may share it."""
     file_count: int
     checkpoint_version: int
-    """The newest checkpoint that it knows of; -1 where it knows of none."""
+    """The checkpoint that the next one is counted from; -1 where it knows of none."""
 
     def after(self, commit: Commit, *, where: str) -> Head:
         """The head once ``commit``, the next one, is applied.

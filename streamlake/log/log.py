@@ -10,6 +10,7 @@ from dataclasses import replace
 from streamlake.clock import SYSTEM_CLOCK, Clock
 from streamlake.errors import (
     CommitUnknownError,
+    InvalidInputError,
     LogTruncatedError,
     StreamlakeError,
     TableError,
@@ -45,6 +46,9 @@ logger = logging.getLogger(__name__)
 STALE_PART_OF_RETENTION = 10
 """A head or an attempt older than this part of the log retention is checked against the newest
 checkpoint."""
+
+RETRY_PART_OF_INTERVAL = 10
+"""A checkpoint that could not be written is tried again after this part of the interval."""
 
 _proven: set[str] = set()
 
@@ -195,6 +199,8 @@ class Log:
         replay, segment = load_state(self.store, limits=self.limits)
         protocol, metadata = replay.checked()
         check_readable(protocol, metadata=metadata, where=self.url)
+        if self._head is not None and self._head.version > replay.version:
+            return self._see(self._head)
         self._replay = replay
         return self._see(
             Head(
@@ -298,7 +304,7 @@ class Log:
             return False
         elapsed_ms = self.clock.now_ms() - self._seen_ms
         elapsed_s = self.clock.monotonic() - self._seen_s
-        allowed_ms = log_retention_ms(self._head.metadata.configuration) / STALE_PART_OF_RETENTION
+        allowed_ms = _log_retention_ms(self._head) / STALE_PART_OF_RETENTION
         return elapsed_ms < -allowed_ms or max(elapsed_ms, elapsed_s * 1000) > allowed_ms
 
     def _check_not_cleaned_up(self, commit: Commit, token: str) -> None:
@@ -309,18 +315,27 @@ class Log:
         """
         if not self._is_stale():
             return
-        state, segment = load_state(self.store, limits=self.limits)
+        try:
+            state, segment = load_state(self.store, limits=self.limits)
+        except (StreamlakeError, OSError) as error:
+            raise self._perhaps_cleaned_up(
+                commit, token, f"the log can't be read: {error}"
+            ) from error
         if commit.version > max(segment.checkpoint_versions, default=-1):
             return
         marked = any(state.markers.get(app) == m for app, m in commit.markers.items())
         if marked or any(add.key in state.files for add in commit.adds):
             return
-        raise CommitUnknownError(
+        found = f"the newest version is {segment.version}, and it does not hold this commit"
+        raise self._perhaps_cleaned_up(commit, token, found)
+
+    def _perhaps_cleaned_up(self, commit: Commit, token: str, found: str) -> CommitUnknownError:
+        return CommitUnknownError(
             "The commit took so long that the log may have been cleaned up past its version.",
             token=token,
             version=commit.version,
             where=self.url,
-            found=f"the newest version is {segment.version}, and it does not hold this commit",
+            found=found,
             remedy="Open the table again and append again with the same marker.",
         )
 
@@ -343,20 +358,21 @@ class Log:
     def _checkpoint_if_due(self) -> None:
         """Write a checkpoint if the interval was crossed; the commit is durable by then."""
         head = self.head
-        configured = configured_interval(head.metadata.configuration)
-        interval = checkpoint_interval(configured, head.file_count)
+        interval = _interval(head)
         if head.version - max(head.checkpoint_version, 0) < interval:
             return
         with self._lock:
             try:
-                known = max(head.checkpoint_version, hinted_version(self.store))
+                hint = hinted_version(self.store)
+                known = hint if hint <= head.version else head.checkpoint_version
                 if head.version - known >= interval:
                     state = self._state_at(head.version)
                     write_checkpoint(self.store, state, now_ms=self.clock.now_ms())
                     known = head.version
-                self._head = replace(self.head, checkpoint_version=known)
-            except (StreamlakeError, OSError):
+            except Exception:  # the commit stands, whatever its checkpoint meets
                 logger.warning("no checkpoint of %s at %d", self.url, head.version, exc_info=True)
+                known = head.version - interval + max(1, interval // RETRY_PART_OF_INTERVAL)
+            self._head = replace(self.head, checkpoint_version=known)
 
     def commit_times(self) -> Iterable[tuple[int, int]]:
         """Each commit's version and the store's time of it in milliseconds: one listing."""
@@ -364,3 +380,19 @@ class Log:
             name = parse_log_name(meta.path)
             if isinstance(name, CommitName):
                 yield name.version, meta.modified_ms
+
+
+def _interval(head: Head) -> int:
+    """Commits between two checkpoints; what another engine set and we can't read does not count."""
+    try:
+        configured = configured_interval(head.metadata.configuration)
+    except InvalidInputError:
+        configured = None
+    return checkpoint_interval(configured, head.file_count)
+
+
+def _log_retention_ms(head: Head) -> int:
+    try:
+        return log_retention_ms(head.metadata.configuration)
+    except InvalidInputError:
+        return log_retention_ms({})

@@ -1,0 +1,121 @@
+"""When checkpoints are written, what they hold, and that no commit fails over one."""
+
+import json
+import logging
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import streamlake as sl
+from streamlake import operations
+from streamlake.log import Log
+from streamlake.log.checkpoint import checkpoint_interval
+from streamlake.storage import MemoryStore
+from streamlake.testing import CountingStore, Fault, FaultyStore, ManualClock
+
+SCHEMA = pa.schema([pa.field("n", pa.int64())])
+HINT = "_delta_log/_last_checkpoint"
+
+
+def table_over(store, **properties: str) -> sl.Table:
+    log = Log(store, clock=ManualClock())
+    operations.create(log, SCHEMA, properties={f"delta.{k}": v for k, v in properties.items()})
+    return sl.Table(log)
+
+
+def append(table: sl.Table, *numbers: int) -> None:
+    for n in numbers:
+        table.append(pa.table([[n]], schema=SCHEMA), txn=sl.SetTransaction("a", n))
+
+
+def checkpoints(store) -> list[int]:
+    paths = [meta.path for meta in store.list_from("_delta_log/")]
+    return [int(path[11:31]) for path in paths if "checkpoint.parquet" in path]
+
+
+@pytest.mark.parametrize(("files", "interval"), [(0, 100), (799, 100), (8_000, 1_000)])
+def test_the_interval_grows_with_the_table(files, interval):
+    assert checkpoint_interval(None, files) == interval
+    assert checkpoint_interval(7, files) == 7
+    assert checkpoint_interval(None, 10**9) == 10_000
+
+
+def test_a_checkpoint_is_written_each_time_the_configured_interval_is_crossed():
+    store = MemoryStore()
+    append(table_over(store, checkpointInterval="4"), *range(1, 10))
+    assert checkpoints(store) == [4, 8]
+    assert json.loads(store.get(HINT))["version"] == 8
+
+
+def test_a_writer_whose_commits_never_fall_on_the_interval_writes_checkpoints_too():
+    store = MemoryStore()
+    mine = table_over(store, checkpointInterval="4")
+    other = sl.Table(Log(store, clock=mine.log.clock))
+    for n in range(1, 7):
+        other.log.store.put(
+            f"_delta_log/{2 * n - 1:020d}.json", b'{"commitInfo":{"operation":"X"}}\n'
+        )
+        append(mine, n)
+    assert checkpoints(store) == [4, 8, 12]
+
+
+def test_a_checkpoint_holds_markers_removed_files_and_no_data_change():
+    store = MemoryStore()
+    table = table_over(store)
+    append(table, 1, 2, 3)
+    table.optimize()
+    table.checkpoint()
+    found = pq.read_table(pa.BufferReader(store.get(f"_delta_log/{4:020d}.checkpoint.parquet")))
+    rows = {name: found[name].drop_null().to_pylist() for name in found.column_names}
+    assert [len(rows[name]) for name in ("txn", "add", "remove", "metaData", "protocol")] == [
+        1,
+        1,
+        3,
+        1,
+        1,
+    ]
+    assert {row["dataChange"] for row in rows["add"] + rows["remove"]} == {False}
+    assert rows["txn"][0]["lastUpdated"] is not None
+
+
+def test_expired_tombstones_are_left_out():
+    store = MemoryStore()
+    table = table_over(store, deletedFileRetentionDuration="interval 1 day")
+    append(table, 1, 2)
+    table.optimize()
+    table.log.clock.advance(2 * 86_400)
+    version = table.checkpoint()
+    data = store.get(f"_delta_log/{version:020d}.checkpoint.parquet")
+    assert pq.read_table(pa.BufferReader(data))["remove"].null_count == 4
+
+
+def test_a_table_opens_from_its_checkpoint_without_the_commits_below():
+    store = MemoryStore()
+    append(table_over(store, checkpointInterval="10"), *range(1, 13))
+    counting = CountingStore(store)
+    found = sl.Table(Log(counting, clock=ManualClock())).snapshot()
+    assert found.to_arrow()["n"].to_pylist() == list(range(1, 13))
+    assert found.txn_version("a") == 12
+    assert sum(path.endswith(".json") for _, path in counting.requests) <= 4
+
+
+@pytest.mark.parametrize("path", ["checkpoint.parquet", "_last_checkpoint"])
+def test_a_checkpoint_that_fails_does_not_fail_the_commit_and_is_tried_again(path, caplog):
+    inner = MemoryStore()
+    store = FaultyStore(inner, [Fault(kind="lost_before", method="put", path=path)])
+    table = table_over(store, checkpointInterval="3")
+    with caplog.at_level(logging.WARNING):
+        append(table, 1, 2, 3)
+    assert "no checkpoint" in caplog.text
+    append(table, 4, 5, 6)
+    assert max(checkpoints(inner)) > 3
+    assert table.snapshot().to_arrow()["n"].to_pylist() == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_hint_from_the_future_does_not_stop_checkpoints():
+    store = MemoryStore()
+    table = table_over(store, checkpointInterval="3")
+    store.put(HINT, b'{"version":4000000000,"size":1}')
+    append(table, 1, 2, 3)
+    assert checkpoints(store) == [3]
