@@ -24,7 +24,7 @@ BYTES_AHEAD = 64 * 2**20
 """The most bytes of data files, as stored, that are read before it is their turn."""
 LARGE_FILE_BYTES = 8 * 2**20
 """Files from this size on are read in parts, when it is their turn."""
-THREADS = 8
+THREADS = 16
 """Of an executor of the tail's own: requests in flight to a store with latency."""
 LOCAL_FILE_BYTES = 2**17
 """Of a store without latency (a local disk, memory) smaller files are read in place: a thread costs

@@ -30,8 +30,9 @@ class TableSource:
     rows, exactly once.
 
     Where the sink has a position of this table, the source resumes after it; otherwise it begins at
-    ``start``. Positions of another table but none of this one are an error: the table was made
-    anew, or the sink's app_id belongs to another pipeline.
+    ``start``, which is found out once, when the source is opened. Positions of another table but
+    none of this one are an error: the table was made anew, or the sink's app_id belongs to another
+    pipeline.
     """
 
     def __init__(
@@ -127,6 +128,8 @@ class TableSource:
             )
         self._tailer = Tailer(log, start=start, stop=self._stop, options=self._options)
         self._stop = self._tailer.stop_version
+        if start is self._start and not isinstance(start, (int, Offset)):
+            self._start = self._tailer.start
         self._emitted_version = self._tailer.first_version
         self._steps = self._tailer.steps()
 

@@ -133,6 +133,20 @@ class Tailer:
         return self._beginning.version
 
     @property
+    def start(self) -> int | Offset:
+        """A start that was said in words or as a time, as the version or snapshot that it meant."""
+        begun = self._beginning
+        if begun.snapshot_files is None or begun.definition is None:
+            return begun.version
+        return Offset(
+            reservoir_id=begun.definition.metadata.id,
+            reservoir_version=begun.version,
+            index=begun.index,
+            is_starting_version=True,
+            rows_done=begun.rows_done,
+        )
+
+    @property
     def stop_version(self) -> int | None:
         """The version after which the tail ends, as resolved at the start; None for never."""
         return self._stop
@@ -171,6 +185,14 @@ class Tailer:
             return newest
         if stop is None:
             return None
+        begun = self._beginning
+        if begun.snapshot_files is not None and begun.version > stop:
+            raise InvalidInputError(
+                f"The snapshot to start from is past the stop {stop}.",
+                where=self._log.url,
+                found=f"a snapshot of version {begun.version}",
+                remedy="Start from a version, or stop later.",
+            )
         return stop if follow else min(stop, newest)
 
     def _enter(self, beginning: Beginning) -> None:

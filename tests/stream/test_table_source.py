@@ -11,6 +11,7 @@ from stream.builders import (
     drop_commits,
     fresh,
     new_table,
+    numbers,
     rows,
     stage,
     stored,
@@ -139,6 +140,32 @@ def test_the_latest_is_found_out_once_though_the_source_rewinds():
     source.append(rows(3))
     begin.rewind()
     assert [b.version for b in begin.batches() if b] == [1, 2]
+
+
+@pytest.mark.parametrize(("start", "expected"), [("latest", [3, 4]), ("snapshot", [1, 2, 3, 4])])
+def test_the_start_is_found_out_once_though_the_source_rewinds(start, expected):
+    source = table_of([1], [2])
+    begin = sl.TableSource(source, start=start)
+    begin.open(dict)
+    source.append(rows(3))
+    begin.rewind()
+    source.append(rows(4))
+    begin.rewind()
+    steps = begin.batches()
+    found: list[int] = []
+    while len(found) < len(expected):
+        found += numbers([next(steps)])
+    assert found == expected
+
+
+def test_a_start_that_does_not_exist_yet_is_waited_for_though_the_source_rewinds():
+    source = table_of([1])
+    begin = sl.TableSource(source, start=3, stop=3)
+    begin.open(dict)
+    begin.rewind()
+    source.append(rows(2))
+    source.append(rows(3))
+    assert numbers(begin.batches()) == [3]
 
 
 def test_many_versions_without_rows_move_the_stored_position():

@@ -209,6 +209,11 @@ def test_a_stop_is_the_last_version():
     assert all_numbers(table, start=3, stop=2) == []
 
 
+def test_a_stop_before_the_snapshot_that_it_starts_from_is_refused():
+    with pytest.raises(sl.InvalidInputError, match="past the stop 1"):
+        table_of([1], [2]).tail("snapshot", stop=1)
+
+
 def test_a_stop_that_does_not_exist_yet_is_waited_for():
     table = table_of([1])
     batches = table.tail(stop=2)
