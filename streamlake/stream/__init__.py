@@ -7,6 +7,7 @@
     plan           what of a commit it hands on
     reading_ahead  commits and files, read in place or ahead of time
     cutting        from files to batches
+    planner        from commits to what is handed on of each
     tailer         the tail of a table
     table_source   a table as a Source
     table_sink     a table as a Sink

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from typing import Literal, TypeAlias
 
 from streamlake.errors import (
@@ -15,13 +15,14 @@ from streamlake.errors import (
     TableReplacedError,
 )
 from streamlake.log import Commit, Log, LogTail, find_segment
-from streamlake.protocol import AddFile, commit_path
+from streamlake.protocol import commit_path
 from streamlake.stream.contracts import Batch
 from streamlake.stream.cutting import BatchCutter, PlannedVersion
 from streamlake.stream.offset import Offset
 from streamlake.stream.options import TailOptions
-from streamlake.stream.plan import Reading, handed_on, reading_after, reading_at
-from streamlake.stream.reading_ahead import AheadReader, FileToRead
+from streamlake.stream.plan import Reading
+from streamlake.stream.planner import VersionPlanner
+from streamlake.stream.reading_ahead import AheadReader
 from streamlake.stream.start import (
     Beginning,
     Start,
@@ -107,7 +108,7 @@ class Tailer:
         self._options = options or TailOptions()
         self._poll_min_s, self._poll_max_s = self._options.poll_bounds_s(log.url)
         self._plan: deque[PlannedVersion] = deque()
-        self._reading: Reading | None = None
+        self._planner = VersionPlanner(Beginning(version=0, definition=None), self._options)
         self._reader = AheadReader(log, self._options.executor)
         self._recoveries = 0
         self._idle_polls = 0
@@ -154,7 +155,7 @@ class Tailer:
     @property
     def reading(self) -> Reading | None:
         """How files are read now; None before the first commit."""
-        return self._reading
+        return self._planner.reading
 
     def batches(self) -> Generator[Batch, None, None]:
         """The batches; waits where there is none yet."""
@@ -197,10 +198,9 @@ class Tailer:
 
     def _enter(self, beginning: Beginning) -> None:
         """Begin there: one listing, which shows what waits and what is gone."""
-        options, log = self._options, self._log
-        self._reading = reading_at(beginning, options.columns, where=log.url)
-        self._table_id = beginning.table_id
+        log = self._log
         self._beginning = beginning
+        self._planner = VersionPlanner(beginning, self._options, where=log.url)
         is_snapshot = beginning.snapshot_files is not None
         first = beginning.version + 1 if is_snapshot else beginning.version
         self._tail = LogTail(log.store, next_version=first, clock=log.clock, limits=log.limits)
@@ -210,8 +210,9 @@ class Tailer:
             self._tail.look_ahead()
         if beginning.definition is None and not self._tail.behind:
             find_segment(log.store)
-        if beginning.snapshot_files is not None:
-            self._plan_snapshot(beginning, beginning.snapshot_files)
+        snapshot = self._planner.snapshot()
+        if snapshot is not None:
+            self._add_to_plan(snapshot)
 
     def _recover(self, error: LogTruncatedError) -> None:
         """Go on as the policy for lost versions says.
@@ -231,7 +232,7 @@ class Tailer:
             ) from error
         self._recoveries += 1
         logger.warning("%s; going on with %r as on_lost says", error.what, policy)
-        before = self._reading
+        before = self.reading
         match policy:
             case "earliest":
                 beginning = at_oldest(self._log)
@@ -240,8 +241,8 @@ class Tailer:
             case _:
                 beginning = find_beginning(self._log, "snapshot")
         self._enter(beginning)
-        if before is not None and self._reading is not None:
-            check_same_table(before.table_id, self._reading.table_id, where=self._log.url)
+        if before is not None and self.reading is not None:
+            check_same_table(before.table_id, self.reading.table_id, where=self._log.url)
 
     def _is_at_stop(self) -> bool:
         return self._stop is not None and self._tail.next_version > self._stop
@@ -270,7 +271,7 @@ class Tailer:
                 return False
             self._idle_since_s = None
             self._idle_polls = 0
-            self._plan_commit(commit)
+            self._add_to_plan(self._planner.plan(commit))
         except StreamlakeError as error:
             self._plan.append(PlannedVersion(version=version, error=error))
         return True
@@ -299,75 +300,9 @@ class Tailer:
                     'which rows it holds, then start again from "earliest" or "snapshot".',
                 ) from None
 
-    def _plan_commit(self, commit: Commit) -> None:
-        options, where = self._options, self._log.url
-        self._reading = reading_after(
-            self._reading,
-            commit,
-            columns=options.columns,
-            on_schema_change=options.on_schema_change,
-            where=where,
-        )
-        if self._table_id is not None:
-            check_same_table(self._table_id, self._reading.table_id, where=where)
-        adds = handed_on(commit, options.on_removed, where=where)
-        info = commit.commit_info
-        self._add_to_plan(
-            PlannedVersion(
-                version=commit.version,
-                timestamp_ms=info.in_commit_timestamp_ms or info.timestamp_ms,
-                table_id=self._reading.table_id,
-                files=self._files_to_read(commit.version, adds, self._reading),
-            )
-        )
-
-    def _plan_snapshot(self, beginning: Beginning, files: Sequence[AddFile]) -> None:
-        reading = self._reading
-        if reading is None:
-            return
-        self._add_to_plan(
-            PlannedVersion(
-                version=beginning.version,
-                is_starting=True,
-                table_id=reading.table_id,
-                files=self._files_to_read(beginning.version, files, reading),
-            )
-        )
-
     def _add_to_plan(self, planned: PlannedVersion) -> None:
         self._plan.append(planned)
         self._reader.expect(planned.files)
-
-    def _files_to_read(
-        self, version: int, adds: Sequence[AddFile], reading: Reading
-    ) -> tuple[FileToRead, ...]:
-        """The files of a version that were not consumed before this tail began."""
-        begun = self._beginning
-        first, start_row = 0, 0
-        if version == begun.version:
-            first, start_row = begun.index + 1, begun.rows_done
-            self._check_index(first, start_row, len(adds))
-        return tuple(
-            FileToRead(
-                index=index,
-                add=adds[index],
-                reading=reading,
-                start_row=start_row if index == first else 0,
-            )
-            for index in range(first, len(adds))
-        )
-
-    def _check_index(self, first: int, start_row: int, count: int) -> None:
-        needed = first + 1 if start_row else first
-        if needed <= count or not count:
-            return
-        raise InvalidInputError(
-            f"The position lies past the files of version {self._beginning.version}.",
-            where=self._log.url,
-            found=f"{count} files; the position is after file {first - 1} "
-            f"and {start_row} rows of the next",
-            remedy="Pass an Offset of this table unchanged.",
-        )
 
     def _hand_on(self, planned: PlannedVersion) -> Generator[Batch, None, None]:
         if isinstance(planned.error, LogTruncatedError):
