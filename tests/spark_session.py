@@ -13,8 +13,10 @@ from confluent_kafka import Producer
 from pyspark.sql import DataFrame, SparkSession
 
 from kafka_broker import JavaMissingError, find_java
+from pyspark_streamlake.session import LOGGING
 
-LOGGING = Path(__file__).resolve().parents[1] / "connectors/pyspark_streamlake/log4j2.properties"
+QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""A JVM that lives for a minute does not pay back what its best compiler costs."""
 QUERY_TIMEOUT_S = 120
 
 
@@ -33,7 +35,7 @@ def spark() -> Iterator[SparkSession]:
         SparkSession.builder.master("local[2]")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile=file:{LOGGING}")
+        .config("spark.driver.extraJavaOptions", f"{LOGGING} {QUICK_JVM}")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "2")

@@ -1,4 +1,4 @@
-"""Kafka topics into a table with Spark: a whole query, and the program around it.
+"""Kafka topics into a table with Spark, as one query.
 
 The table's markers say where to go on. Spark's checkpoint folder is a convenience: without it, or
 with one that is behind, nothing is lost or repeated; one that is ahead of the table is refused.
@@ -6,31 +6,21 @@ with one that is behind, nothing is lost or repeated; one that is ahead of the t
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from pyspark.errors import StreamingQueryException
-
 import streamlake as sl
-from pyspark_streamlake.failures import typed_error
-from pyspark_streamlake.session import local_session, stop_signals
+from pyspark_streamlake.kafka_markers import marker_key, stored_markers
 from pyspark_streamlake.sink import ForeachBatchSink, Written
+from pyspark_streamlake.tables import open_or_create
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
 HEADERS = "headers"
-WAIT_S = 0.2
-"""How often a running bridge looks for a signal to stop."""
-AWAY_TRIES = 20
-"""How often in a row the bridge is started again while Kafka does not answer."""
-AWAY_WAIT_S = 1.0
-"""The first wait between; each next one is twice as long."""
-LONGEST_AWAY_WAIT_S = 30.0
 POLL_TIMEOUT_MS = 60_000
 """How long one start of the query waits for Kafka."""
 
@@ -49,6 +39,9 @@ class BridgeOptions:
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     checkpoint: str | None = None
     """Spark's checkpoint folder; None for one that is removed in the end."""
+    start: Literal["earliest", "latest"] = "earliest"
+    """Where partitions begin of which the table has nothing yet. The latest is noted in the table
+    before anything is read, so that a crash does not move it."""
     until_latest: bool = False
     """Whether to end where the topics ended at the start."""
     interval_s: float = 0.0
@@ -58,24 +51,13 @@ class BridgeOptions:
     """Further settings of a Spark session that the bridge makes, such as ``spark.master``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BridgeEvent:
-    """What a running bridge tells."""
-
-    kind: Literal["started", "committed", "away", "stopped"]
-    batch_id: int | None = None
-    written: Written | None = None
-    """Of a commit."""
-    detail: str = ""
-    """Why Kafka is taken to be away."""
-
-
 def bridge_query(
     spark: SparkSession,
     options: BridgeOptions,
     *,
     checkpoint: str,
     on_commit: Callable[[int, Written], None] = lambda _batch_id, _written: None,
+    gate: AbstractContextManager[object] | None = None,
 ) -> StreamingQuery:
     """Start a query that carries the topics into the table, from where the table's markers are.
 
@@ -86,13 +68,20 @@ def bridge_query(
         options: What is carried where.
         checkpoint: The folder for Spark's own record.
         on_commit: Called with the batch's id and what was written, on another thread.
+        gate: Entered by that thread around the writing of each batch.
 
     Raises:
         TopicNotFoundError: A topic does not exist.
         SourceUnavailableError: No broker answers.
         TableError: The table can't be written.
     """
-    table = _open_or_create(options)
+    from streamlake_kafka import kafka_schema  # noqa: PLC0415 (needs confluent-kafka)
+
+    table = open_or_create(
+        options.url, schema=kafka_schema, storage_options=options.storage_options
+    )
+    if options.start == "latest":
+        _note_latest(table, options)
     sink = ForeachBatchSink(
         options.url,
         app_id=options.app_id,
@@ -101,18 +90,11 @@ def bridge_query(
         topics=options.topics,
         storage_options=options.storage_options,
     )
-    source = {
-        "subscribe": ",".join(options.topics),
-        "startingOffsets": sink.starting_offsets(),
-        "includeHeaders": str(HEADERS in table.schema.names).lower(),
-        "kafkaConsumer.pollTimeoutMs": str(POLL_TIMEOUT_MS),
-        **{f"kafka.{name}": value for name, value in options.kafka.items()},
-    }
-    if options.max_offsets_per_trigger is not None:
-        source["maxOffsetsPerTrigger"] = str(options.max_offsets_per_trigger)
+    source = _source_options(options, table, starting_offsets=sink.starting_offsets())
 
     def write(df: DataFrame, batch_id: int) -> None:
-        written = sink(df, batch_id)
+        with gate or nullcontext():
+            written = sink(df, batch_id)
         if written is not None:
             on_commit(batch_id, written)
 
@@ -123,112 +105,36 @@ def bridge_query(
     return writer.trigger(processingTime=f"{round(options.interval_s * 1000)} milliseconds").start()
 
 
-def run_bridge(
-    options: BridgeOptions,
-    *,
-    on_event: Callable[[BridgeEvent], None] = lambda _event: None,
-    clock: sl.Clock = sl.SYSTEM_CLOCK,
-) -> None:
-    """Carry the topics into the table until they end or the process is told to stop.
-
-    Makes a Spark session of its own; ``spark.master`` is that of ``spark_conf``, of the environment
-    variable SPARK_MASTER, or ``local[*]``. SIGINT and SIGTERM stop it in good order. While Kafka
-    does not answer it starts the query again, and tells.
-
-    Args:
-        options: What is carried where.
-        on_event: Told of what happens; commits are told on another thread.
-        clock: Measures the waits.
-
-    Raises:
-        StreamlakeError: As ``bridge_query``, and what the query failed with.
-        SourceUnavailableError: Kafka did not answer ``AWAY_TRIES`` times in a row.
-    """
-    with _checkpoint(options) as checkpoint, local_session(options.spark_conf) as spark:
-        bridge = _Bridge(spark, options, checkpoint, on_event)
-        with stop_signals() as is_told:
-            _keep_running(bridge, is_told, clock)
-    on_event(BridgeEvent(kind="stopped"))
+def _source_options(
+    options: BridgeOptions, table: sl.Table, *, starting_offsets: str
+) -> dict[str, str]:
+    given = {
+        "subscribe": ",".join(options.topics),
+        "startingOffsets": starting_offsets,
+        "includeHeaders": str(HEADERS in table.schema.names).lower(),
+        "kafkaConsumer.pollTimeoutMs": str(POLL_TIMEOUT_MS),
+        **{f"kafka.{name}": value for name, value in options.kafka.items()},
+    }
+    if options.max_offsets_per_trigger is not None:
+        given["maxOffsetsPerTrigger"] = str(options.max_offsets_per_trigger)
+    return given
 
 
-class _Bridge:
-    """The program's side of its query."""
+def _note_latest(table: sl.Table, options: BridgeOptions) -> None:
+    """Set markers right before the end of partitions that have none."""
+    from pyspark_streamlake.kafka_probe import KafkaProbe  # noqa: PLC0415 (needs confluent-kafka)
 
-    def __init__(
-        self,
-        spark: SparkSession,
-        options: BridgeOptions,
-        checkpoint: str,
-        on_event: Callable[[BridgeEvent], None],
-    ) -> None:
-        self._spark = spark
-        self._options = options
-        self._checkpoint = checkpoint
-        self._on_event = on_event
-        self.has_committed = False
-
-    def run(self, is_told: Callable[[], bool]) -> None:
-        """Start the query and wait for its end, or for a signal."""
-        self.has_committed = False
-        query = bridge_query(
-            self._spark, self._options, checkpoint=self._checkpoint, on_commit=self._committed
+    stored = stored_markers(table, options.app_id)
+    ends = KafkaProbe(options.kafka).latest(options.topics)
+    unknown = {
+        marker_key(options.app_id, tp): end - 1
+        for tp, end in ends.items()
+        if tp not in stored and end > 0
+    }
+    if unknown:
+        table.commit_staged(
+            (),
+            txn=[sl.SetTransaction(key, version) for key, version in unknown.items()],
+            expect=dict.fromkeys(unknown),
+            operation="STREAMING UPDATE",
         )
-        self._on_event(BridgeEvent(kind="started"))
-        try:
-            while not query.awaitTermination(WAIT_S):  # type: ignore[arg-type] # fractions too
-                if is_told():
-                    break
-        except StreamingQueryException as error:
-            raise typed_error(str(error)) or error from error
-        finally:
-            query.stop()
-
-    def tell_away(self, error: sl.SourceUnavailableError) -> None:
-        """Tell that Kafka does not answer."""
-        self._on_event(BridgeEvent(kind="away", detail=str(error)))
-
-    def _committed(self, batch_id: int, written: Written) -> None:
-        self.has_committed = True
-        self._on_event(BridgeEvent(kind="committed", batch_id=batch_id, written=written))
-
-
-def _keep_running(bridge: _Bridge, is_told: Callable[[], bool], clock: sl.Clock) -> None:
-    """Run, and run again while Kafka is away."""
-    tries = 0
-    while True:
-        try:
-            return bridge.run(is_told)
-        except sl.SourceUnavailableError as error:
-            tries = 1 if bridge.has_committed else tries + 1
-            if tries >= AWAY_TRIES:
-                raise
-            bridge.tell_away(error)
-        wait_until = clock.monotonic() + min(AWAY_WAIT_S * 2 ** (tries - 1), LONGEST_AWAY_WAIT_S)
-        while clock.monotonic() < wait_until:
-            if is_told():
-                return None
-            clock.sleep(WAIT_S)
-
-
-def _open_or_create(options: BridgeOptions) -> sl.Table:
-    from streamlake_kafka.schema import kafka_schema  # noqa: PLC0415 (needs confluent-kafka)
-
-    try:
-        return sl.Table.open(options.url, storage_options=options.storage_options)
-    except sl.TableNotFoundError:
-        pass
-    try:
-        return sl.Table.create(
-            options.url, schema=kafka_schema(), storage_options=options.storage_options
-        )
-    except sl.TableExistsError:
-        return sl.Table.open(options.url, storage_options=options.storage_options)
-
-
-@contextmanager
-def _checkpoint(options: BridgeOptions) -> Iterator[str]:
-    if options.checkpoint is not None:
-        yield options.checkpoint
-        return
-    with tempfile.TemporaryDirectory(prefix="streamlake-bridge-") as folder:
-        yield folder

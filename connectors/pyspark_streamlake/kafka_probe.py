@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 
 import streamlake as sl
 from pyspark_streamlake_kafka.cluster import Cluster
@@ -25,11 +26,21 @@ class KafkaProbe:
             TopicNotFoundError: One does not exist.
             SourceUnavailableError: No broker answers.
         """
-        cluster = Cluster(self._options(",".join(topics)))
-        try:
+        with closing(Cluster(self._options(",".join(topics)))) as cluster:
             return tuple((tp.topic, tp.partition) for tp in cluster.partitions())
-        finally:
-            cluster.close()
+
+    def latest(self, topics: Sequence[str]) -> dict[tuple[str, int], int]:
+        """The offset after the last one of each partition of ``topics``.
+
+        Raises:
+            TopicNotFoundError: One does not exist.
+            SourceUnavailableError: No broker answers.
+        """
+        with closing(Cluster(self._options(",".join(topics)))) as cluster:
+            return {
+                (tp.topic, tp.partition): end
+                for tp, end in cluster.latest(cluster.partitions()).items()
+            }
 
     def first_record(self, tp: tuple[str, int], start: int, end: int) -> int | None:
         """The offset of the first record in [start, end) that Kafka still holds; None without one.
@@ -40,11 +51,8 @@ class KafkaProbe:
             SourceUnavailableError: No broker answers.
         """
         partition, options = TopicPartition(*tp), self._options(tp[0])
-        cluster = Cluster(options)
-        try:
+        with closing(Cluster(options)) as cluster:
             low, high = (ask([partition])[partition] for ask in (cluster.earliest, cluster.latest))
-        finally:
-            cluster.close()
         held = OffsetRange(partition, max(start, low), min(end, high))
         if len(held) <= 0:
             return None

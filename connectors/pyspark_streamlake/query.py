@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
+from py4j.protocol import Py4JError  # type: ignore[import-untyped] # it has no types
 
 import streamlake as sl
 
@@ -41,7 +42,10 @@ class Query:
 
     def is_active(self) -> bool:
         """Whether this very run still goes on."""
-        found = self.active.get(self.execution.id())
+        try:
+            found = self.active.get(self.execution.id())
+        except (Py4JError, OSError):  # the session that ran it is gone
+            return False
         return found is not None and found.runId().toString() == self.run_id
 
 

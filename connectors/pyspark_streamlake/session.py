@@ -14,13 +14,15 @@ from types import FrameType
 from pyspark import SparkConf
 from pyspark.sql import SparkSession
 
+import streamlake as sl
+
 LOOPBACK = "127.0.0.1"
-LOGGING = Path(__file__).with_name("log4j2.properties")
+LOGGING = f"-Dlog4j2.configurationFile=file:{Path(__file__).with_name('log4j2.properties')}"
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 CHECKPOINTING = "org.apache.spark.sql.execution.streaming.checkpointing"
 SETTINGS: Mapping[str, str] = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{LOGGING}",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     # Spark's default forks a process for each file of its checkpoint on a local disk.
     "spark.sql.streaming.checkpointFileManagerClass": (
@@ -44,7 +46,15 @@ def local_session(conf: Mapping[str, str]) -> Iterator[SparkSession]:
     Its master is that of ``conf``, of the environment variable SPARK_MASTER, or ``local[*]``; a
     local one listens on the loopback address only. Python workers run this very interpreter unless
     PYSPARK_PYTHON says otherwise.
+
+    Raises:
+        InvalidInputError: This process has a session already.
     """
+    if SparkSession.getActiveSession() is not None:
+        raise sl.InvalidInputError(
+            "This process has a Spark session already, and a program makes its own.",
+            remedy="Use bridge_query(spark, ...) with the session that is there.",
+        )
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     settings = SparkConf(loadDefaults=False)
     master = conf.get("spark.master") or os.environ.get("SPARK_MASTER") or DEFAULT_MASTER
@@ -52,6 +62,7 @@ def local_session(conf: Mapping[str, str]) -> Iterator[SparkSession]:
         os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
         settings.setAll(list(LOCAL_SETTINGS.items()))
     settings.setAll([*SETTINGS.items(), *conf.items(), ("spark.master", master)])
+    settings.set(JAVA_OPTIONS, f"{LOGGING} {conf.get(JAVA_OPTIONS, '')}".strip())
     spark = SparkSession.builder.config(conf=settings).appName("streamlake-bridge").getOrCreate()
     try:
         yield spark

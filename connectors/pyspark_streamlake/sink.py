@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Literal
 
@@ -13,10 +13,12 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 import streamlake as sl
 from pyspark_streamlake.batch_markers import BatchMarkers
+from pyspark_streamlake.claims import claim_for
 from pyspark_streamlake.kafka_markers import KafkaMarkers, stored_markers
 from pyspark_streamlake.query import Query, running_query
 from pyspark_streamlake.staging import POSITION_COLUMNS, StageTask, stage
 from pyspark_streamlake.steps import Markers, Step, check_app_id, check_expiry
+from pyspark_streamlake.tables import open_or_create
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -176,20 +178,14 @@ class ForeachBatchSink:
         return self._run
 
     def _open(self, df: DataFrame | None) -> sl.Table:
-        try:
+        if df is None or not self._create:
             return sl.Table.open(self._url, storage_options=self._storage_options)
-        except sl.TableNotFoundError:
-            if df is None or not self._create:
-                raise
-        try:
-            return sl.Table.create(
-                self._url,
-                schema=to_arrow_schema(df.schema, timezone="UTC"),
-                partition_by=self._partition_by,
-                storage_options=self._storage_options,
-            )
-        except sl.TableExistsError:
-            return sl.Table.open(self._url, storage_options=self._storage_options)
+        return open_or_create(
+            self._url,
+            schema=partial(to_arrow_schema, df.schema, timezone="UTC"),
+            partition_by=self._partition_by,
+            storage_options=self._storage_options,
+        )
 
     def _markers(self, table: sl.Table, df: DataFrame) -> Markers:
         if self._probe is None:
@@ -250,28 +246,6 @@ class _Run:
                 "epochId": str(batch_id),
             },
         )
-
-
-_holders: dict[tuple[str, str], tuple[Query, sl.MarkerClaim]] = {}
-_holders_lock = threading.Lock()
-
-
-def claim_for(query: Query, table: sl.Table, app_id: str) -> sl.MarkerClaim:
-    """Claim the app_id for a run of a query; a run that has ended loses its claim.
-
-    Raises:
-        InvalidInputError: Another query that runs in this process holds it.
-    """
-    key = (table.id, app_id)
-    with _holders_lock:
-        holder = _holders.pop(key, None)
-        if holder is not None and not holder[0].is_active():
-            holder[1].close()
-        elif holder is not None:
-            _holders[key] = holder
-        claim = sl.MarkerClaim(table.id, [app_id])
-        _holders[key] = query, claim
-    return claim
 
 
 def _probe(markers: str, kafka: Mapping[str, str] | None) -> KafkaProbe | None:

@@ -74,18 +74,23 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """How far the next batch goes: to the newest offsets, within the limit.
 
-        While Kafka is away it is ``start``: nothing new is known.
+        While Kafka is away it is ``start``: nothing new is known. A query that ends where there is
+        nothing new (Trigger.AvailableNow) waits instead.
 
         Raises:
             OffsetOutOfRangeError: What comes after ``start`` is not in Kafka any more.
             SourceUnavailableError: Kafka has been away for ``kafkaConsumer.pollTimeoutMs``.
         """
-        try:
-            newest = self._read_newest()
-            known = self._known(offsets_from_json(start), newest)
-        except sl.SourceUnavailableError as error:
-            self._wait_for_kafka(error)
-            return start
+        while True:
+            try:
+                newest = self._read_newest()
+                known = self._known(offsets_from_json(start), newest)
+            except sl.SourceUnavailableError as error:
+                self._wait_for_kafka(error)
+                if self._target is None:
+                    return start
+            else:
+                break
         self._away_since = None
         end = {tp: max(newest[tp], known[tp]) for tp in newest}
         if isinstance(limit, ReadMaxRows):

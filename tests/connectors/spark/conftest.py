@@ -9,7 +9,7 @@ import pytest
 import streamlake as sl
 from kafka_broker import free_ports
 from spark_session import spark
-from streamlake_kafka.schema import kafka_schema
+from streamlake_kafka import kafka_schema
 
 __all__ = ["spark"]
 
