@@ -17,7 +17,7 @@ from streamlake.stream.start import Beginning, check_same_table
 class VersionPlanner:
     """Plans one version after the other, from a beginning on; knows how files are read by then."""
 
-    def __init__(self, beginning: Beginning, options: TailOptions, *, where: str = "") -> None:
+    def __init__(self, beginning: Beginning, options: TailOptions, *, where: str) -> None:
         self.reading: Reading | None = reading_at(beginning, options.columns, where=where)
         """How files are read now; None before the first commit."""
         self._beginning = beginning

@@ -44,6 +44,8 @@ MAX_RECOVERIES = 3
 VERSIONS_AHEAD = 32
 """The most versions that are planned before it is their turn."""
 
+_UNKNOWN = Beginning(version=0, definition=None)
+
 Stop: TypeAlias = int | Literal["latest"] | None
 """Where a tail ends: after that version, after the newest one at the start, or never."""
 
@@ -108,7 +110,7 @@ class Tailer:
         self._options = options or TailOptions()
         self._poll_min_s, self._poll_max_s = self._options.poll_bounds_s(log.url)
         self._plan: deque[PlannedVersion] = deque()
-        self._planner = VersionPlanner(Beginning(version=0, definition=None), self._options)
+        self._planner = VersionPlanner(_UNKNOWN, self._options, where=log.url)
         self._reader = AheadReader(log, self._options.executor)
         self._recoveries = 0
         self._idle_polls = 0
