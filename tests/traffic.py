@@ -6,7 +6,7 @@ import threading
 from types import TracebackType
 from typing import Self
 
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, Message, Producer
 
 import streamlake as sl
 
@@ -25,7 +25,7 @@ class Traffic:
         self._rate = rate
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run)
-        self.sent: set[tuple[int, int, bytes, bytes]] = set()
+        self.sent: set[tuple[object, ...]] = set()
         """Partition, offset, key and value of each message that the broker has confirmed."""
 
     def __enter__(self) -> Self:
@@ -55,9 +55,10 @@ class Traffic:
                 )
             self._producer.poll(0)
 
-    def _confirmed(self, error: object, message: object) -> None:
+    def _confirmed(self, error: KafkaError | None, message: Message) -> None:
         assert error is None, error
-        self.sent.add((message.partition(), message.offset(), message.key(), message.value()))
+        place = (message.partition(), message.offset(), message.key(), message.value())
+        self.sent.add(place)
 
 
 def stored(table: sl.Table) -> list[tuple[int, int, bytes, bytes]]:

@@ -62,7 +62,7 @@ def append(
 ) -> None:
     """Append NDJSON, CSV or Parquet files, or stdin.
 
-    my-producer | streamlake append /data/orders - --batch-rows 1000
+    Example: `my-producer | streamlake append /data/orders - --batch-rows 1000`
 
     Values must fit the table's types; a record that does not is told by file and line, and nothing
     of its commit is written.

@@ -14,7 +14,7 @@ from streamlake.cli.bridge_progress import ProgressLine
 from streamlake.cli.bridging import BridgeWork, carry
 from streamlake.cli.engine import Engine, choose_engine
 from streamlake.cli.kafka_config import kafka_settings
-from streamlake.cli.options import AsJson, StorageOptions, key_values, needing_kafka
+from streamlake.cli.options import AsJson, StorageOptions, Until, key_values, needing_kafka
 
 
 class Start(StrEnum):
@@ -22,13 +22,6 @@ class Start(StrEnum):
 
     EARLIEST = "earliest"
     LATEST = "latest"
-
-
-class Until(StrEnum):
-    """Where a bridge ends."""
-
-    LATEST = "latest"
-    FOREVER = "forever"
 
 
 def bridge(
@@ -113,8 +106,8 @@ def bridge(
 ) -> None:
     """Carry Kafka topics into a table, exactly once, through crashes and lost checkpoints.
 
-    streamlake bridge --bootstrap-servers localhost:9092 --topic orders --table /data/orders
-    --app-id orders-ingest
+    Example: `streamlake bridge --bootstrap-servers localhost:9092 --topic orders
+    --table /data/orders --app-id orders-ingest`
 
     Ctrl-C and SIGTERM end it in good order; kill -9 does no harm.
     """

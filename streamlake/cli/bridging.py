@@ -66,13 +66,13 @@ def bridge_on_spark(work: BridgeWork, progress: ProgressLine, *, clock: Clock) -
     """Run until the topics end or a signal says stop."""
     from pyspark_streamlake import BridgeOptions, run_bridge
 
+    told = {"started": "Spark's query has started", "stopped": "stopped in good order"}
+
     def on_event(event: BridgeEvent) -> None:
         if event.written is not None:
             progress.committed(rows=event.written.rows, version=event.written.version)
-        elif event.detail:
-            progress.tell(f"{event.kind}: {event.detail}")
         else:
-            progress.tell(f"{event.kind}")
+            progress.tell(told.get(event.kind) or f"Kafka does not answer: {event.detail}")
 
     options = BridgeOptions(
         kafka=work.kafka,
@@ -81,6 +81,7 @@ def bridge_on_spark(work: BridgeWork, progress: ProgressLine, *, clock: Clock) -
         app_id=work.app_id,
         storage_options=work.storage_options,
         checkpoint=None if work.checkpoint is None else str(work.checkpoint),
+        start=work.start,
         until_latest=work.until_latest,
         interval_s=work.linger_ms / 1000,
         max_offsets_per_trigger=work.max_rows,

@@ -16,14 +16,6 @@ from streamlake.cli.options import AsJson, StorageOptions, TableUrl, key_values
 from streamlake.cli.readers import open_input
 from streamlake.protocol import schema_from_json
 
-EXAMPLE = """\
-Examples:
-
-    streamlake create /data/orders --schema "id long not null, item string, at timestamp"
-
-    streamlake create s3://lake/orders --like orders.ndjson --partition-by day
-"""
-
 
 def create(
     table: TableUrl,
@@ -62,7 +54,7 @@ def create(
 ) -> None:
     """Create an empty table.
 
-    streamlake create /data/orders --schema "id long not null, item string, at timestamp"
+    Example: `streamlake create /data/orders --schema "id long not null, item string"`
     """
     created = Table.create(
         table,

@@ -23,7 +23,7 @@ def history(
 ) -> None:
     """Show a table's commits, newest first.
 
-    streamlake history /data/orders --limit 5
+    Example: `streamlake history /data/orders --limit 5`
     """
     options = key_values(storage_option, option="--storage-option")
     records = Table.open(table, storage_options=options).history(limit=limit)

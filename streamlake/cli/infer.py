@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
-from streamlake.cli.json_reader import BLOCK_BYTES, line_blocks, read_json
+from streamlake.cli.json_reader import line_blocks, read_json
 from streamlake.cli.readers import Input, InputFormat, open_parquet, unreadable
 from streamlake.errors import InvalidInputError
 
@@ -41,8 +41,9 @@ def infer_schema(source: Input) -> tuple[pa.Schema, Input]:
         schema = open_parquet(source).schema_arrow
         source.stream.seek(0)
         return _widened_schema(schema), source
-    block = next(line_blocks(source.stream, source.name), b"")
-    again = replace(source, stream=io.BufferedReader(_Replay(block, source.stream), BLOCK_BYTES))
+    seen = _Recorder(source.stream)
+    block = next(line_blocks(seen, source.name), b"")
+    again = replace(source, stream=io.BufferedReader(_Replay(seen.data, source.stream)))
     try:
         schema = _of_json(block) if source.format is InputFormat.JSONL else _of_csv(block)
     except pa.ArrowException as error:
@@ -129,6 +130,19 @@ def _widened(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_struct(kind):
         return pa.struct([field.with_type(_widened(field.type)) for field in kind])
     return kind
+
+
+class _Recorder:
+    """A stream that remembers what was read of it."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._read = getattr(stream, "read1", stream.read)
+        self.data = b""
+
+    def read(self, size: int = -1, /) -> bytes:
+        data: bytes = self._read(size)
+        self.data += data
+        return data
 
 
 class _Replay(io.RawIOBase):

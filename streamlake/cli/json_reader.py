@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import Protocol
 
 import msgspec
 import pyarrow as pa
@@ -21,7 +21,14 @@ MAX_LINE_BYTES = 64 << 20
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-def line_blocks(stream: BinaryIO, name: str) -> Iterator[bytes]:
+class Readable(Protocol):
+    """A binary stream, as far as it is read here."""
+
+    def read(self, size: int = -1, /) -> bytes:
+        """At most ``size`` bytes; none at the end."""
+
+
+def line_blocks(stream: Readable, name: str) -> Iterator[bytes]:
     """The stream's bytes in blocks of whole lines, each as soon as it is there.
 
     Raises:

@@ -22,7 +22,7 @@ def optimize(
 ) -> None:
     """Pack a table's small files into large ones; who tails it sees nothing of it.
 
-    streamlake optimize /data/orders --target-size 256mb
+    Example: `streamlake optimize /data/orders --target-size 256mb`
     """
     target_bytes = byte_size(target_size, option="--target-size")
     opened = Table.open(

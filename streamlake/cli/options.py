@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -13,9 +14,7 @@ from streamlake.errors import InvalidInputError
 
 TableUrl = Annotated[
     str,
-    typer.Argument(
-        metavar="TABLE", help="A path, or a file://, s3:// or memory:// URL.", show_default=False
-    ),
+    typer.Argument(metavar="TABLE", help="A path, or a file:// or s3:// URL.", show_default=False),
 ]
 StorageOptions = Annotated[
     list[str] | None,
@@ -29,6 +28,13 @@ StorageOptions = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one value a line, for scripts.")]
 _SHIFTS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
+
+
+class Until(StrEnum):
+    """Where a command that follows something ends."""
+
+    LATEST = "latest"
+    FOREVER = "forever"
 
 
 def key_values(pairs: Iterable[str] | None, *, option: str) -> dict[str, str]:

@@ -13,17 +13,10 @@ import typer
 
 from streamlake import Batch, Offset, Table, TailOptions
 from streamlake.cli.json_text import BinaryText
-from streamlake.cli.options import StorageOptions, TableUrl, key_values
+from streamlake.cli.options import StorageOptions, TableUrl, Until, key_values
 from streamlake.cli.pipes import ending_with_reader
 from streamlake.cli.positions import PositionFile, parse_start
 from streamlake.cli.printers import OutputFormat, printer
-
-
-class Until(StrEnum):
-    """Where a tail ends."""
-
-    LATEST = "latest"
-    FOREVER = "forever"
 
 
 class OnRemoved(StrEnum):
@@ -95,7 +88,7 @@ def tail(
 ) -> None:
     """Print a table's rows as they are committed, in order.
 
-    streamlake tail /data/orders --from earliest --until latest | jq .item
+    Example: `streamlake tail /data/orders --from earliest --until latest | jq .item`
 
     Rows are printed at least once: what was printed after the position saved last is printed again
     after a crash.

@@ -111,6 +111,13 @@ def test_a_schema_is_inferred_and_nothing_is_lost_by_looking():
     assert sum(chunk.rows.num_rows for chunk in again.chunks(schema)) == 1
 
 
+def test_looking_at_a_long_input_loses_none_of_it():
+    line = b'{"a":"' + b"x" * 99 + b'"}\n'
+    count = 2 * BLOCK_BYTES // len(line) + 3
+    schema, again = infer_schema(source(line * count))
+    assert sum(chunk.rows.num_rows for chunk in again.chunks(schema)) == count
+
+
 def test_times_with_and_without_a_zone_are_inferred_as_text():
     schema, _again = infer_schema(
         source('{"t":"2026-01-02T03:04:05Z"}\n{"t":"2026-01-02T03:04:05"}\n')

@@ -57,7 +57,7 @@ def demo(
 ) -> None:
     """Watch orders flow from Kafka into a table and out, exactly once, through crashes.
 
-    streamlake demo --engine local
+    Example: `streamlake demo --engine local`
     """
     with needing_kafka():
         from streamlake.cli.demo.run import Settings, run

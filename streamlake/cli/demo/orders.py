@@ -15,8 +15,6 @@ from streamlake.clock import Clock
 
 CUSTOMERS = 200
 ITEMS = ("kettle", "lamp", "notebook", "bicycle", "teapot", "umbrella")
-EVENT_BYTES = 200
-"""About what one event takes in Kafka, key and framing included."""
 _COLUMNS: dict[str, pa.DataType] = {"customer": pa.string(), "sequence": pa.int64()}
 EVENT_SCHEMA = pa.schema(_COLUMNS)
 """What of an event identifies it."""

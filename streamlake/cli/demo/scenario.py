@@ -15,7 +15,7 @@ from streamlake.cli.demo.kafka import OrderStream
 from streamlake.cli.demo.view import View
 from streamlake.clock import Clock
 
-START_TIMEOUT_S = 60
+START_TIMEOUT_S = 120
 """How long a JVM may take until the first rows come through."""
 CATCH_UP_TIMEOUT_S = 60
 TICK_S = 0.2
