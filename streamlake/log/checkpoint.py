@@ -148,6 +148,7 @@ def read_checkpoint(
                 name for name in actions if name in pq.read_schema(pa.BufferReader(data)).names
             ]
             table = pq.read_table(pa.BufferReader(data), columns=columns)
+            replay.checkpoint_actions += table.num_rows
             for name in columns:
                 replay.apply_actions(_actions(table.column(name), _KINDS[name]))
         except (pa.ArrowException, OSError, msgspec.ValidationError) as error:

@@ -10,6 +10,8 @@ from streamlake.protocol import Metadata, Protocol, SetTransaction, check_readab
 
 DEFINING_ACTIONS = ("protocol", "metaData")
 """Of a checkpoint, what says how the table's files are to be read."""
+HEAD_ACTIONS = (*DEFINING_ACTIONS, "txn", "domainMetadata")
+"""Of a checkpoint, what a writer must know: all but the files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +33,7 @@ class Head:
     markers: Mapping[str, SetTransaction]
     """Not to be changed; a later head may share it."""
     file_count: int
+    """About how many files the table has: what a checkpoint would cost."""
     checkpoint_version: int
     """The checkpoint that the next one is counted from; -1 where it knows of none."""
 

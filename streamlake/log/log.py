@@ -21,7 +21,7 @@ from streamlake.log.checkpoint import checkpoint_interval, write_checkpoint
 from streamlake.log.commit import Commit, read_commit
 from streamlake.log.committer import Attempt, Outcome
 from streamlake.log.conflict import check_conflict, check_metadata
-from streamlake.log.head import DEFINING_ACTIONS, Definition, Head
+from streamlake.log.head import DEFINING_ACTIONS, HEAD_ACTIONS, Definition, Head
 from streamlake.log.limits import DEFAULT_LIMITS, Limits
 from streamlake.log.markers import already_committed, check_unmoved, check_winner
 from streamlake.log.replay import Replay
@@ -196,19 +196,19 @@ class Log:
             return head.version
 
     def _load(self) -> Head:
-        replay, segment = load_state(self.store, limits=self.limits)
+        replay, segment = load_state(self.store, limits=self.limits, actions=HEAD_ACTIONS)
         protocol, metadata = replay.checked()
         check_readable(protocol, metadata=metadata, where=self.url)
         if self._head is not None and self._head.version > replay.version:
             return self._see(self._head)
-        self._replay = replay
+        self._replay = None if replay.checkpoint_actions else replay
         return self._see(
             Head(
                 version=replay.version,
                 protocol=protocol,
                 metadata=metadata,
                 markers=dict(replay.markers),
-                file_count=len(replay.files),
+                file_count=replay.checkpoint_actions + len(replay.files),
                 checkpoint_version=max(segment.checkpoint_versions, default=-1),
             )
         )

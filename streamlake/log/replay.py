@@ -34,6 +34,8 @@ class Replay:
         self.domains: dict[str, DomainMetadata] = {}
         self.files: dict[FileKey, AddFile] = {}
         self.tombstones: dict[FileKey, RemoveFile] = {}
+        self.checkpoint_actions = 0
+        """Actions of the checkpoint that it began with; not all may have been applied."""
         self._root_url = root_url
 
     def apply(self, commit: Commit) -> None:

@@ -119,3 +119,14 @@ def test_a_hint_from_the_future_does_not_stop_checkpoints():
     store.put(HINT, b'{"version":4000000000,"size":1}')
     append(table, 1, 2, 3)
     assert checkpoints(store) == [3]
+
+
+def test_opening_a_table_decodes_no_file_of_its_checkpoint():
+    store = MemoryStore()
+    append(table_over(store, checkpointInterval="10"), *range(1, 13))
+    log = Log(store, clock=ManualClock())
+    assert log.refresh().markers["a"].version == 12
+    assert log._replay is None  # noqa: SLF001 -- what was not built can't be seen from outside
+    append(sl.Table(log), 13)
+    assert log.snapshot().files()[-1].num_records == 1
+    assert len(log.snapshot().files()) == 13
