@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -104,7 +105,7 @@ def _is_safe(path: str) -> bool:
 def _s3_options(options: Mapping[str, str]) -> _S3Options:
     """The options, split between the store and its HTTP client."""
     config: dict[str, str] = {}
-    client_options: dict[str, str] = {}
+    client_options = _client_options_of_environment()
     for name, value in options.items():
         plain = name.lower().removeprefix("aws_")
         if plain in _LOCATION_OPTIONS:
@@ -117,6 +118,12 @@ def _s3_options(options: Mapping[str, str]) -> _S3Options:
         "config": cast("S3Config", config),
         "client_options": cast("ClientConfig", client_options),
     }
+
+
+def _client_options_of_environment() -> dict[str, str]:
+    """What the client takes from ``AWS_ALLOW_HTTP`` and the like only while it is given nothing."""
+    given = {name: os.environ.get(f"AWS_{name.upper()}") for name in _CLIENT_OPTIONS}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _bad_option(error: Exception, url: str, secrets: Iterable[str]) -> InvalidInputError:

@@ -136,6 +136,14 @@ def test_options_may_be_spelt_as_in_the_environment(prefix):
     assert open_store("s3a://bucket/t/", options).url == "s3://bucket/t"
 
 
+@pytest.mark.parametrize("options", [{}, {"timeout": "5s"}])
+def test_a_store_is_reached_by_the_environment_alone(options, s3_options, monkeypatch):
+    for name, value in s3_options.items():
+        monkeypatch.setenv(f"AWS_{name.upper()}", value)
+    store = open_store("s3://bucket/by-environment", options)
+    assert list(store.list_from("")) == []
+
+
 @pytest.mark.parametrize(
     "url",
     ["s3://", "s3:///t", f"s3://u:{SECRET}@bucket/t", "s3://b/t?x=1", "s3://b/t#f", "s3://b/../t"],
