@@ -305,7 +305,10 @@ class KafkaBroker:
 
 
 def die_with_parent() -> list[str]:
-    """A prefix, where the system has it, by which the broker ends when the tests are killed."""
+    """A prefix, where the system has it, by which the broker ends when the tests are killed.
+
+    The broker ends with the thread that started it: start it from the main one.
+    """
     setpriv = shutil.which("setpriv")
     return [setpriv, "--pdeathsig", "KILL"] if setpriv else []
 

@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions
 
 import streamlake as sl
-from streamlake_kafka import KafkaSource, ReadLimits
+from streamlake_kafka import KafkaSource, ReadLimits, kafka_schema
 
 QUICK = ReadLimits(poll_timeout_s=0.1, linger_s=0.0, connect_timeout_s=30, discovery_interval_s=0.2)
 """Bounds of a source in tests: no waiting for company."""
@@ -75,11 +75,12 @@ class Kept:
     @property
     def rows(self) -> pa.Table:
         """All rows, in the order that they came in."""
-        return pa.concat_tables([batch.data for batch in self.batches])
+        tables = [batch.data for batch in self.batches]
+        return pa.concat_tables(tables) if tables else kafka_schema().empty_table()
 
     def column(self, name: str) -> list[object]:
         """One column of all rows."""
-        return self.rows[name].to_pylist() if self.batches else []
+        return self.rows[name].to_pylist()
 
     def keep(self, batch: sl.Batch) -> None:
         """Store a batch with its positions; positions must go forward."""

@@ -16,8 +16,6 @@ from streamlake_kafka.rows import Row, RowFormat
 from streamlake_kafka.settings import Config, bad_setting, producer_settings, require_servers
 
 CONNECT_TIMEOUT_S = 30.0
-COMMIT_TIMEOUT_S = 60.0
-"""How long the end of a transaction is asked for before its outcome is unknown."""
 STEP_TIMEOUT_S = 10.0
 QUEUE_PAUSE_S = 0.1
 MAX_TOPIC_LENGTH = 249
@@ -45,6 +43,7 @@ class KafkaSink:
         key: str | None = None,
         value: str | None = None,
         headers: str | None = None,
+        commit_timeout_s: float = 60.0,
         on_event: Callable[[str], None] | None = None,
         clock: sl.Clock = sl.SYSTEM_CLOCK,
     ) -> None:
@@ -57,6 +56,7 @@ class KafkaSink:
             key: The column of keys; None sends messages without.
             value: The column of values; None sends each whole row as a JSON object.
             headers: A column of headers as ``kafka_schema`` has it; None sends none.
+            commit_timeout_s: How long a batch may take to be stored before its outcome is unknown.
             on_event: Told, in a sentence, of outages and of their end; they are logged too.
             clock: Where time comes from.
 
@@ -75,6 +75,7 @@ class KafkaSink:
         self._config = dict(config)
         self._topic = topic
         self._format = RowFormat(key=key, value=value, headers=headers)
+        self._commit_timeout_s = commit_timeout_s
         self._clock = clock
         self._health = Health(servers, clock=clock, on_event=on_event)
         self._health.max_outage_s = CONNECT_TIMEOUT_S
@@ -120,11 +121,7 @@ class KafkaSink:
             FencedError: Another sink was opened under the app_id since.
             SourceUnavailableError: The brokers do not answer.
         """
-        self._opened()
-        if self._fenced is not None:
-            raise self._fenced
-        if self._is_unsure:
-            self._connect()
+        self._renew()
         return dict(self._positions)
 
     def write(self, batch: sl.Batch) -> None:
@@ -138,9 +135,7 @@ class KafkaSink:
             CommitUnknownError: The outcome could not be learnt in time.
             SourceError: Kafka refuses.
         """
-        self._opened()
-        if self._fenced is not None:
-            raise self._fenced
+        self._renew()
         rows = self._format.rows(batch.data)
         if self._positions_topic is None:
             self._send_plainly(rows)
@@ -159,6 +154,14 @@ class KafkaSink:
             raise sl.InvalidInputError("The KafkaSink is not open.", remedy="Call open() first.")
         return self._producer
 
+    def _renew(self) -> None:
+        """After a failure begin anew with another producer; not after another sink took over."""
+        self._opened()
+        if self._fenced is not None:
+            raise self._fenced
+        if self._is_unsure:
+            self._connect()
+
     def _connect(self) -> None:
         """Make a producer; a transactional one fences those before it, and ends their work."""
         beside = self._positions_topic
@@ -176,7 +179,7 @@ class KafkaSink:
 
     def _take_over(self, producer: Producer) -> None:
         try:
-            self._until_done(producer.init_transactions)
+            self._until_done(producer.init_transactions, CONNECT_TIMEOUT_S)
         except KafkaException as failure:
             error = failure.args[0]
             if error.retriable() or error.code() in AWAY:
@@ -188,7 +191,7 @@ class KafkaSink:
         producer = self._opened()
         self._failures = []
         self._produce(producer, rows)
-        waiting = producer.flush(COMMIT_TIMEOUT_S)
+        waiting = producer.flush(self._commit_timeout_s)
         if self._failures:
             raise refused(self._failures[0], where=self._topic)
         if waiting:
@@ -206,7 +209,7 @@ class KafkaSink:
             self._produce(producer, rows)
             if positions:
                 producer.produce(beside.name, beside.record(after), KEY)
-            self._until_done(producer.commit_transaction)
+            self._until_done(producer.commit_transaction, self._commit_timeout_s)
         except KafkaException as failure:
             raise self._failed(producer, failure.args[0]) from failure
         except sl.InvalidInputError:
@@ -245,14 +248,16 @@ class KafkaSink:
         if error is not None:
             self._failures.append(error)
 
-    def _until_done(self, request: Callable[[float], None]) -> None:
+    def _until_done(self, request: Callable[[float], None], timeout_s: float) -> None:
         """Ask for a step of a transaction, which may be asked for again, until time is up."""
-        deadline = self._clock.monotonic() + COMMIT_TIMEOUT_S
+        deadline = self._clock.monotonic() + timeout_s
+        left_s = timeout_s
         while True:
             try:
-                request(STEP_TIMEOUT_S)
+                request(min(left_s, STEP_TIMEOUT_S))
             except KafkaException as failure:
-                if not failure.args[0].retriable() or self._clock.monotonic() >= deadline:
+                left_s = deadline - self._clock.monotonic()
+                if not failure.args[0].retriable() or left_s <= 0:
                     raise
                 self._clock.sleep(QUEUE_PAUSE_S)
             else:
@@ -264,8 +269,9 @@ class KafkaSink:
         if error.code() in FENCED:
             return self._lost_to_another(error)
         if error.txn_requires_abort():
-            self._abort(producer)
             reason = self._failures[0].str() if self._failures else error.str()
+            self._abort(producer)
+            self._is_unsure = True  # librdkafka 2.16 may fail the next transaction of this producer
             return self._fenced or sl.CommitError(
                 f"The transaction to {self._topic!r} was aborted; nothing was stored.",
                 where=self._topic,
@@ -284,9 +290,9 @@ class KafkaSink:
 
     def _abort(self, producer: Producer) -> None:
         try:
-            self._until_done(producer.abort_transaction)
+            self._until_done(producer.abort_transaction, self._commit_timeout_s)
         except KafkaException as failure:
-            self._is_unsure = True  # the next take-over aborts it
+            self._is_unsure = True  # the next producer's take-over aborts it
             if failure.args[0].code() in FENCED:
                 self._lost_to_another(failure.args[0])
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Iterator
+from contextlib import closing
 
+import pyarrow as pa
 import pytest
 
 import streamlake as sl
 from kafka_broker import KafkaBroker, create_topic, free_ports
 from kafka_kit import QUICK, drain, produce
-from streamlake_kafka import KafkaSource, ReadLimits
+from streamlake_kafka import KafkaSink, KafkaSource, ReadLimits
 
 IMPATIENT = ReadLimits(poll_timeout_s=0.1, connect_timeout_s=0.5, max_outage_s=0.5)
 
@@ -149,3 +152,49 @@ def test_closing_does_not_hang_where_the_broker_is_away(
         source.close()
     own_kafka.restart()
     assert "left to close by itself" in caplog.text
+
+
+def one_row(position: int) -> sl.Batch:
+    return sl.Batch(data=pa.table({"value": [f"{position}"]}), positions={"table": position})
+
+
+def stored(servers: str, topic: str) -> list[object]:
+    config = {"bootstrap.servers": servers}
+    source = KafkaSource(config, topics=[topic], stop="latest", limits=QUICK)
+    return drain(source).column("value")
+
+
+def test_a_sink_waits_for_a_broker_that_hangs(own_kafka: KafkaBroker, outage_topic: str) -> None:
+    servers = own_kafka.bootstrap_servers
+    config = {"bootstrap.servers": servers}
+    with closing(KafkaSink(config, topic=outage_topic, app_id="out", value="value")) as sink:
+        sink.open()
+        sink.write(one_row(1))
+        own_kafka.pause()
+        threading.Timer(1, own_kafka.resume).start()
+        sink.write(one_row(2))
+    assert stored(servers, outage_topic) == [b"1", b"2"]
+
+
+def test_an_outcome_that_stays_unknown_is_an_error_and_is_learnt_by_asking_again(
+    own_kafka: KafkaBroker, outage_topic: str
+) -> None:
+    servers = own_kafka.bootstrap_servers
+    sink = KafkaSink(
+        {"bootstrap.servers": servers},
+        topic=outage_topic,
+        app_id="out",
+        value="value",
+        commit_timeout_s=0.5,
+    )
+    with closing(sink):
+        sink.open()
+        sink.write(one_row(1))
+        own_kafka.pause()
+        with pytest.raises(sl.CommitUnknownError, match="did not tell in time"):
+            sink.write(one_row(2))
+        own_kafka.resume()
+        position = sink.committed()["table"]
+        assert stored(servers, outage_topic) == [b"1", b"2"][:position]
+        sink.write(one_row(2))
+    assert stored(servers, outage_topic) == [b"1", b"2"]
