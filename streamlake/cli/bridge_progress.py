@@ -78,6 +78,7 @@ class ProgressLine:
         self._done.set()
         self._thread.join()
         self._open.close()
+        self._now = replace(self._now, behind=None)  # nobody asks any more
         self._show()
 
     def tell(self, event: str) -> None:

@@ -94,14 +94,14 @@ class Counter:
 
 
 def end_to_end(deliveries: Sequence[Delivery], *, without: Sequence[Outage] = ()) -> Latency:
-    """From creation to delivery, each event counted, but those created in an outage ``without``."""
-    times = pa.array([d.delivered_ms for d in deliveries for _ in d.latencies_ms], pa.int64())
+    """From creation to delivery, each event counted, but those that had to wait for ``without``."""
+    times: Any = pa.array([d.delivered_ms for d in deliveries for _ in d.latencies_ms], pa.int64())
     waits: Any = pa.array([value for d in deliveries for value in d.latencies_ms], pa.int64())
     created = pc.subtract(times, waits)
     for outage in without:
-        before = pc.less(created, pa.scalar(outage.from_ms))
-        kept = pc.or_(before, pc.greater(created, pa.scalar(outage.to_ms)))
-        waits, created = waits.filter(kept), created.filter(kept)
+        delivered_before = pc.less(times, pa.scalar(outage.from_ms))
+        kept = pc.or_(delivered_before, pc.greater(created, pa.scalar(outage.to_ms)))
+        waits, created, times = waits.filter(kept), created.filter(kept), times.filter(kept)
     return Latency.of(waits)
 
 

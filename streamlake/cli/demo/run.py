@@ -49,7 +49,7 @@ class Result:
     commits: int
     files: int
     end_to_end: Latency
-    """Of events that were created while the bridge was up."""
+    """Of events that did not have to wait for the bridge to start."""
     end_to_end_with_outages: Latency
     """Of all: what was created while it started, or was dead, had to wait for it."""
     bus: Latency
