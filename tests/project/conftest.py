@@ -1,4 +1,4 @@
-"""What the documentation's code talks to: a broker with the topic ``orders``, and Spark."""
+"""What the documentation's code talks to: a broker with its topics, and Spark."""
 
 import contextlib
 
@@ -13,8 +13,9 @@ __all__ = ["orders", "spark"]
 
 @pytest.fixture(scope="session")
 def orders(kafka):
-    """The address of a broker that holds some messages in the topic that the documents name."""
-    with contextlib.suppress(KafkaException):  # a broker of the user's may have it
-        create_topic(kafka.bootstrap_servers, "orders", partitions=2)
+    """A broker with the topics that the documents name; there are messages in ``orders``."""
+    for name in ("orders", "decoded"):
+        with contextlib.suppress(KafkaException):  # a broker of the user's may have it
+            create_topic(kafka.bootstrap_servers, name, partitions=2)
     produce(kafka.bootstrap_servers, "orders", ["1", "2", "3"])
     return kafka.bootstrap_servers
