@@ -14,7 +14,7 @@ from typing import IO, Any
 import msgspec
 
 COMMAND = (sys.executable, "-W", "error", "-m", "streamlake.cli")
-TIMEOUT_S = 120
+TIMEOUT_S = 240
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from streamlake.cli.bridge_progress import ProgressLine
 from streamlake.cli.bridging import BridgeWork, carry
 from streamlake.cli.engine import Engine, choose_engine
 from streamlake.cli.kafka_config import kafka_settings
-from streamlake.cli.options import AsJson, StorageOptions, Until, key_values, needing_kafka
+from streamlake.cli.options import AsJson, StorageOptions, Until, key_values, needing_extras
 
 
 class Start(StrEnum):
@@ -127,5 +127,5 @@ def bridge(
         checkpoint=checkpoint,
         spark_conf=key_values(spark_conf, option="--spark-conf"),
     )
-    with needing_kafka(), ProgressLine(clock=SYSTEM_CLOCK, as_json=as_json) as progress:
+    with needing_extras(), ProgressLine(clock=SYSTEM_CLOCK, as_json=as_json) as progress:
         carry(work, choice.engine, progress, clock=SYSTEM_CLOCK)

@@ -11,10 +11,11 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Literal
 
+from streamlake import Batching, Pipeline, Table, TableNotFoundError, TableSink
 from streamlake.cli.bridge_progress import ProgressLine
 from streamlake.cli.engine import Engine
 from streamlake.clock import Clock
-from streamlake.stream import Batching, EventKind, Pipeline, PipelineEvent, TableSink
+from streamlake.stream import EventKind, PipelineEvent
 
 if TYPE_CHECKING:
     from pyspark_streamlake import BridgeEvent
@@ -99,6 +100,7 @@ def bridge_locally(work: BridgeWork, progress: ProgressLine, *, clock: Clock) ->
         topics=work.topics,
         start=work.start,
         stop="latest" if work.until_latest else None,
+        headers=_takes_headers(work),
         limits=ReadLimits(max_batch_rows=work.max_rows),
         clock=clock,
     )
@@ -123,6 +125,15 @@ def bridge_locally(work: BridgeWork, progress: ProgressLine, *, clock: Clock) ->
     )
     with stopping(pipeline):
         pipeline.run()
+
+
+def _takes_headers(work: BridgeWork) -> bool:
+    """Whether the table has the column of headers, or will have it, when it is created."""
+    try:
+        table = Table.open(work.table, storage_options=work.storage_options)
+    except TableNotFoundError:
+        return True
+    return "headers" in table.schema.names
 
 
 @contextmanager

@@ -72,17 +72,17 @@ def byte_size(text: str, *, option: str) -> int:
 
 
 @contextmanager
-def needing_kafka() -> Iterator[None]:
-    """For the import of what needs Kafka's client, which not every installation has.
+def needing_extras() -> Iterator[None]:
+    """For what needs Kafka's client or Spark, which not every installation has.
 
     Raises:
-        InvalidInputError: It is not installed.
+        InvalidInputError: One is not installed.
     """
     try:
         yield
     except ImportError as error:
         raise InvalidInputError(
-            "This command needs Kafka's client.",
+            "This command needs a package that is not installed.",
             found=str(error),
-            remedy="pip install 'streamlake[kafka]'",
+            remedy="pip install 'streamlake[kafka]', or 'streamlake[all]' for Spark too.",
         ) from error

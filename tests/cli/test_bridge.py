@@ -8,6 +8,7 @@ from confluent_kafka import Producer
 import streamlake as sl
 from kafka_broker import create_topic
 from programs import running
+from streamlake_kafka import kafka_schema
 from traffic import Traffic, assert_once_each
 
 
@@ -48,6 +49,13 @@ def test_goes_on_where_the_table_says(cli, local, send, tmp_path):
         send(value)
         cli(*local, "--until", "latest")
     assert values(tmp_path / "t") == [b"one", b"two"]
+
+
+def test_a_table_without_a_column_for_headers_is_bridged_without_them(cli, local, send, tmp_path):
+    sl.Table.create(tmp_path / "t", schema=kafka_schema(include_headers=False))
+    send("one")
+    cli(*local, "--until", "latest")
+    assert values(tmp_path / "t") == [b"one"]
 
 
 def test_begins_at_the_latest_on_request(cli, local, send, tmp_path):

@@ -14,7 +14,7 @@ import typer
 from streamlake import SYSTEM_CLOCK, InvalidInputError, StreamError
 from streamlake.cli import terminal
 from streamlake.cli.engine import Engine, choose_engine
-from streamlake.cli.options import AsJson, needing_kafka
+from streamlake.cli.options import AsJson, needing_extras
 from streamlake.cli.signals import closing_on_sigterm
 
 MAX_EMBEDDED_EVENTS = 100_000
@@ -59,7 +59,7 @@ def demo(
 
     Example: `streamlake demo --engine local`
     """
-    with needing_kafka():
+    with needing_extras():
         from streamlake.cli.demo.run import Settings, run
 
     choice = choose_engine(engine)
