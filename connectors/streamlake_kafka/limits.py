@@ -20,7 +20,7 @@ class ReadLimits:
     max_batch_bytes: int = 64 * 2**20
     """A batch is handed on when its columns reach this size; one message may be larger."""
     linger_s: float = 0.02
-    """How long a batch that has rows waits for more."""
+    """How long a batch that has rows waits for more; what is there is taken in any case."""
     poll_timeout_s: float = 0.5
     """How long the source waits for a first row before it says that there is none; below 1."""
     connect_timeout_s: float = 30.0

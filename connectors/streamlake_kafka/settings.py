@@ -38,8 +38,12 @@ PREFERRED: Final[Config] = {
     "reconnect.backoff.max.ms": 2000,
     "fetch.queue.backoff.ms": 10,
     "client.id": "streamlake",
+    "fetch.wait.max.ms": 100,
     "topic.metadata.propagation.max.ms": 10_000,
 }
+"""A broker answers nothing else on a connection while a fetch waits there for messages: short waits
+keep rewinds and rebalances short. Readers that are slower than the broker shall not pause for long.
+"""
 
 REQUIRED_OF_PRODUCERS: Final[Config] = {
     "acks": "all",

@@ -226,21 +226,19 @@ class KafkaSource:
             return sl.Batch(data=reader.no_rows, positions=self._progress.tell())
         chunks: list[pa.Table] = []
         rows = size = 0
-        wait_s, deadline = self._limits.poll_timeout_s, 0.0
         while rows < self._limits.max_batch_rows and size < self._limits.max_batch_bytes:
             wanted = self._limits.chunk_rows(rows, size)
+            wait_s = self._limits.linger_s if chunks else self._limits.poll_timeout_s
             messages = reader.read(wanted, wait_s, until_full=bool(chunks))
             if self._group.take_change():  # positions are read anew, and all of this again
                 self._deal()
                 return None
+            is_dry = bool(chunks) and len(messages) < wanted
             chunk = self._take(messages)
             if chunk.num_rows:
                 chunks.append(chunk)
                 rows, size = rows + chunk.num_rows, size + chunk.nbytes
-            deadline = deadline or self._clock.monotonic() + self._limits.linger_s
-            wait_s = max(deadline - self._clock.monotonic(), 0.0)
-            is_late = wait_s == 0.0 and len(messages) < wanted  # what is there is always taken
-            if not chunks or is_late or self._is_at_end():
+            if not chunks or is_dry or self._is_at_end():
                 break
         if not chunks:
             return None

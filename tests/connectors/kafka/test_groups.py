@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 import streamlake as sl
 from kafka_broker import KafkaBroker, MakeTopic
-from kafka_kit import produce
-from streamlake_kafka import kafka_schema
+from kafka_kit import QUICK, Kept, drain, produce
+from streamlake_kafka import KafkaSource, kafka_schema
 
 Config = dict[str, str | int]
 PARTITIONS = 4
@@ -49,7 +50,10 @@ class Run:
         """How many partitions each member of the group has."""
         group = str(self.config["group.id"])
         admin = AdminClient({"bootstrap.servers": self.servers})
-        members = admin.describe_consumer_groups([group])[group].result(30).members
+        try:
+            members = admin.describe_consumer_groups([group])[group].result(30).members
+        except KafkaException:  # the coordinator is not there yet
+            return []
         return sorted(len(member.assignment.topic_partitions) for member in members)
 
     def send(self, count: int) -> None:
@@ -136,3 +140,45 @@ def test_a_member_that_stood_still_and_wakes_up_is_fenced(
     run.send(500)
     run.wait_for_all()
     run.assert_nothing_lost_or_repeated()
+
+
+@pytest.mark.parametrize("settings", [RANGE, COOPERATIVE, NEXT_GENERATION])
+def test_members_of_a_bounded_run_end_each_with_its_share(
+    kafka: KafkaBroker, make_topic: MakeTopic, settings: Config
+) -> None:
+    topic = make_topic(partitions=PARTITIONS)
+    servers = kafka.bootstrap_servers
+    for partition in range(PARTITIONS):
+        produce(servers, topic, [f"{partition}-{i}" for i in range(100)], partition=partition)
+    config = {"bootstrap.servers": servers, "group.id": topic, **settings}
+    kept = Kept()
+    for members in range(2):
+        source = KafkaSource(config, topics=[topic], group=True, stop="latest", limits=QUICK)
+        kept.batches += drain(source, kept.positions).batches
+        kept.positions |= {name: at for b in kept.batches for name, at in b.positions.items()}
+        assert kept.rows.num_rows == 400, f"after member {members}"
+
+
+def test_a_rebalance_in_the_middle_of_a_batch_repeats_and_loses_nothing(
+    kafka: KafkaBroker, make_topic: MakeTopic
+) -> None:
+    topic = make_topic(partitions=PARTITIONS)
+    servers = kafka.bootstrap_servers
+    config = {"bootstrap.servers": servers, "group.id": topic, **RANGE}
+    kept = Kept()
+    members = [KafkaSource(config, topics=[topic], group=True, limits=QUICK) for _ in range(3)]
+    running = []
+    for number, member in enumerate(members):
+        member.open(lambda: dict(kept.positions))
+        running.append(member.batches())
+        for partition in range(PARTITIONS):
+            produce(servers, topic, [f"{number}"] * 200, partition=partition)
+        while sum(kept.positions.values()) < PARTITIONS * (200 * (number + 1) - 1):
+            for batches in running:
+                batch = next(batches)
+                if batch is not None:
+                    kept.keep(batch)
+    for member in members:
+        member.close()
+    found = sorted(zip(kept.column("partition"), kept.column("offset"), strict=True))
+    assert found == [(p, i) for p in range(PARTITIONS) for i in range(600)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 
 import streamlake as sl
 from kafka_broker import KafkaBroker, MakeTopic
@@ -16,6 +17,7 @@ from kafka_kit import (
     produce,
     produce_in_transaction,
 )
+from streamlake.testing import ManualClock
 from streamlake_kafka import KafkaSource, ReadLimits
 from streamlake_kafka.resume import Start
 
@@ -112,6 +114,25 @@ def test_a_run_of_nothing_but_gaps_stores_the_position_without_rows(
     kept = drain(bounded(servers, topic))
     assert [batch.data.num_rows for batch in kept.batches] == [0]
     assert drain(bounded(servers, topic), kept.positions).batches == []
+
+
+def test_a_gap_is_stored_without_rows_when_none_come_for_a_while(servers: str, topic: str) -> None:
+    produce_in_transaction(servers, topic, "ab")
+    clock = ManualClock()
+    config = {"bootstrap.servers": servers}
+    source = KafkaSource(config, topics=[topic], limits=QUICK, clock=clock)
+    source.open(dict)
+    batches = source.batches()
+    first = next(batch for batch in batches if batch is not None)
+    produce_in_transaction(servers, topic, "xy", commit=False)
+    positions = dict(first.positions)
+    while positions[f"{topic}/0"] < 5:
+        clock.advance(1)
+        batch = next(batches)
+        positions |= batch.positions if batch is not None else {}
+    source.close()
+    assert first.data.num_rows == 2
+    assert positions == {f"{topic}/0": 5}
 
 
 def test_resuming_inside_a_gap_loses_and_repeats_nothing(servers: str, topic: str) -> None:
@@ -354,3 +375,29 @@ def test_without_headers_the_column_is_not_there(servers: str, topic: str) -> No
     config = {"bootstrap.servers": servers}
     kept = drain(KafkaSource(config, topics=[topic], stop="latest", headers=False, limits=QUICK))
     assert kept.rows.column_names[-1] == "timestampType"
+
+
+def group_offset(servers: str, group: str, topic: str) -> int:
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": group})
+    (found,) = consumer.committed([TopicPartition(topic, 0)], timeout=30)
+    consumer.close()
+    return found.offset
+
+
+def test_offsets_of_the_group_follow_what_is_stored(servers: str, topic: str) -> None:
+    produce(servers, topic, "abc")
+    config = {"bootstrap.servers": servers, "group.id": f"{topic}-lag"}
+    drain(KafkaSource(config, topics=[topic], stop="latest", limits=QUICK))
+    assert group_offset(servers, f"{topic}-lag", topic) == 3
+
+
+def test_a_group_that_has_read_tells_of_lost_positions(servers: str, topic: str) -> None:
+    produce(servers, topic, "abc")
+    config = {"bootstrap.servers": servers, "group.id": f"{topic}-lag"}
+    drain(KafkaSource(config, topics=[topic], stop="latest", limits=QUICK))
+    with pytest.raises(sl.SourceError, match="consumer group has read it before"):
+        drain(KafkaSource(config, topics=[topic], stop="latest", limits=QUICK))
+    source = KafkaSource(
+        config, topics=[topic], stop="latest", ignore_group_offsets=True, limits=QUICK
+    )
+    assert drain(source).column("value") == [b"a", b"b", b"c"]
