@@ -13,15 +13,14 @@ os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 os.environ.setdefault("TZ", "UTC")
 
 from kafka_broker import (
-    BrokerError,
     ContainerBroker,
     ExternalBroker,
-    JavaMissingError,
     KafkaBroker,
     MakeTopic,
     create_topic,
     shared_broker,
 )
+from kafka_jars import BrokerError, JavaMissingError
 
 # How fast examples come depends on what else the machine does: no test fails by the clock.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -180,10 +180,9 @@ class KafkaSource:
         """
         reader, _ = self._opened()
         while not self._is_at_end():
-            batch = self._next_batch()
             self._commit_offsets()
-            self._look_around()
-            yield batch
+            self._look_around()  # may read positions anew: not with a batch in hand
+            yield self._next_batch()
         last = self._progress.tell()
         if last:
             yield sl.Batch(data=reader.no_rows, positions=last)

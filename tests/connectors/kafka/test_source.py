@@ -11,6 +11,7 @@ import streamlake as sl
 from kafka_broker import KafkaBroker, MakeTopic
 from kafka_kit import (
     QUICK,
+    Kept,
     add_partitions,
     delete_records,
     drain,
@@ -328,6 +329,30 @@ def test_partitions_added_while_it_runs_are_found_and_read_from_their_beginning(
     rows = next(batch for batch in batches if batch is not None and batch.data.num_rows)
     source.close()
     assert rows.data["value"].to_pylist() == [b"x", b"y", b"z"]
+
+
+def test_partitions_found_while_rows_flow_repeat_and_lose_nothing(servers: str, topic: str) -> None:
+    config = {"bootstrap.servers": servers}
+    produce(servers, topic, "a")
+    sent = 1
+
+    def send_more(_: Kept) -> None:
+        nonlocal sent
+        produce(servers, topic, [f"{sent}"])
+        sent += 1
+        if sent == 20:
+            add_partitions(servers, topic, 2)
+            produce(servers, topic, "xyz", partition=1)
+
+    kept = drain(
+        KafkaSource(config, topics=[topic], limits=QUICK),
+        until=lambda kept: kept.positions.get(f"{topic}/1") == 2,
+        after=send_more,
+    )
+    found = zip(kept.column("partition"), kept.column("offset"), strict=True)
+    offsets = [offset for partition, offset in found if partition == 0]
+    assert offsets == list(range(len(offsets)))
+    assert len(offsets) >= 20
 
 
 def test_batches_keep_their_bounds(servers: str, topic: str) -> None:
