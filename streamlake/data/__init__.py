@@ -8,6 +8,7 @@ from streamlake.data.limits import (
     WriteLimits,
 )
 from streamlake.data.parquet import encode_parquet
+from streamlake.data.projection import projected
 from streamlake.data.reader import iter_file, read_file
 from streamlake.data.stager import Stager
 from streamlake.data.statistics import collect_statistics
@@ -24,5 +25,6 @@ __all__ = [
     "conform_parts",
     "encode_parquet",
     "iter_file",
+    "projected",
     "read_file",
 ]

@@ -14,11 +14,11 @@ from streamlake.data.bounds import Column
 from streamlake.data.cast import cast_column, fits
 from streamlake.data.constraints import check_not_null, required_columns, tighten
 from streamlake.data.limits import ReadLimits
+from streamlake.data.projection import projected
 from streamlake.data.source import open_source
 from streamlake.errors import (
     ConstraintViolationError,
     CorruptTableError,
-    InvalidInputError,
     LimitExceededError,
     UnsupportedFeatureError,
 )
@@ -57,7 +57,7 @@ class DataFile:
                 found=f"{add.deletion_vector.cardinality} of its rows are deleted",
                 remedy="Have the engine that deleted them purge the table (REORG, APPLY PURGE).",
             )
-        self._schema = _projected(schema, columns)
+        self._schema = projected(schema, columns)
         self._add = add
         self._limits = limits
         self._threads = add.size >= _SINGLE_THREADED_BYTES
@@ -214,16 +214,3 @@ def _known_statistics(add: AddFile) -> _KnownStatistics:
 def _partition_value(add: AddFile, field: pa.Field[Any]) -> Any:  # noqa: ANN401 - an Arrow scalar
     value = decode_partition_value(add.partition_values.get(field.name), field.type)
     return pa.scalar(value, field.type)
-
-
-def _projected(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
-    if columns is None:
-        return schema
-    unknown = [name for name in columns if name not in schema.names]
-    if unknown:
-        raise InvalidInputError(
-            f"The table has no column {unknown[0]!r}.",
-            found=f"columns {', '.join(schema.names)}",
-            remedy="Ask for columns that the table has.",
-        )
-    return pa.schema([schema.field(name) for name in columns])

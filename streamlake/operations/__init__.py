@@ -4,7 +4,7 @@ from streamlake.operations.append import append, commit_staged, stager
 from streamlake.operations.create import create
 from streamlake.operations.history import CommitRecord, find_marker, history
 from streamlake.operations.optimize import OptimizeResult, optimize
-from streamlake.operations.read import projected, read_rows
+from streamlake.operations.read import read_rows
 
 __all__ = [
     "CommitRecord",
@@ -15,7 +15,6 @@ __all__ = [
     "find_marker",
     "history",
     "optimize",
-    "projected",
     "read_rows",
     "stager",
 ]

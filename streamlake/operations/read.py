@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from streamlake.data import read_file
-from streamlake.errors import InvalidInputError
+from streamlake.data import projected, read_file
 from streamlake.log import Snapshot
 from streamlake.storage import ObjectStore
 
@@ -33,17 +32,3 @@ def read_rows(
         for add in snapshot.files()
     ]
     return pa.concat_tables(tables) if tables else schema.empty_table()
-
-
-def projected(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
-    """The schema's fields named by ``columns``, in that order; all of them for None."""
-    if columns is None:
-        return schema
-    unknown = [column for column in columns if column not in schema.names]
-    if unknown:
-        raise InvalidInputError(
-            f"The table has no column {unknown[0]!r}.",
-            found=f"columns {schema.names}",
-            remedy="Ask for columns of the table.",
-        )
-    return pa.schema([schema.field(column) for column in columns])

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from streamlake.data import projected
 from streamlake.errors import CorruptTableError, DataRemovedError, StreamError
 from streamlake.log import Commit
-from streamlake.operations import projected
 from streamlake.protocol import (
     AddFile,
     Metadata,

@@ -1,0 +1,27 @@
+"""Which of a table's columns are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from streamlake.errors import InvalidInputError
+
+
+def projected(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
+    """The schema's fields named by ``columns``, in that order; all of them for None.
+
+    Raises:
+        InvalidInputError: A column that the schema does not have.
+    """
+    if columns is None:
+        return schema
+    unknown = [name for name in columns if name not in schema.names]
+    if unknown:
+        raise InvalidInputError(
+            f"The table has no column {unknown[0]!r}.",
+            found=f"columns {', '.join(schema.names)}",
+            remedy="Ask for columns that the table has.",
+        )
+    return pa.schema([schema.field(name) for name in columns])
