@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
 from pyspark.sql import DataFrame, SparkSession
 
-from kafka_broker import JavaMissingError, find_java
+from kafka_jars import JavaMissingError, find_java
 from pyspark_streamlake.session import LOGGING
 
 QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -66,34 +65,3 @@ def drain(
         assert query.awaitTermination(QUERY_TIMEOUT_S), "the query did not end"
     finally:
         query.stop()
-
-
-def produce(
-    servers: str, topic: str, values: Iterable[str], *, partition: int = 0, **settings: str
-) -> None:
-    """Send messages to one partition, and wait until the broker has them."""
-    producer = Producer({"bootstrap.servers": servers, **_dotted(settings)})
-    for value in values:
-        producer.produce(topic, value.encode(), key=value.encode(), partition=partition)
-    assert producer.flush(30) == 0
-
-
-def produce_in_transaction(
-    servers: str, topic: str, values: Iterable[str], *, commit: bool = True
-) -> None:
-    """Send messages to partition 0 in a transaction of their own; its end takes an offset too."""
-    settings = {"bootstrap.servers": servers, "transactional.id": f"{topic}-{os.urandom(4).hex()}"}
-    producer = Producer(settings)
-    producer.init_transactions(30)
-    producer.begin_transaction()
-    for value in values:
-        producer.produce(topic, value.encode(), partition=0)
-    assert producer.flush(30) == 0
-    if commit:
-        producer.commit_transaction(30)
-    else:
-        producer.abort_transaction(30)
-
-
-def _dotted(settings: Mapping[str, str]) -> dict[str, str]:
-    return {name.replace("_", "."): value for name, value in settings.items()}

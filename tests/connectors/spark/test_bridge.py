@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -14,16 +16,26 @@ from pyspark.errors import StreamingQueryException
 
 import streamlake as sl
 from kafka_broker import create_topic
+from kafka_kit import produce
 from pyspark_streamlake import BridgeOptions, bridge_query
-from spark_session import QUERY_TIMEOUT_S, produce
+from spark_session import QUERY_TIMEOUT_S
 
 PROGRAMS = Path(__file__).resolve().parents[2] / "spark_programs.py"
 SENT = [f"{number:03}" for number in range(200)]
 
 
-def start(program, **options):
+@contextmanager
+def running(program, **options):
+    """A program while the block runs; what is left of it, its JVM too, is killed in the end."""
     command = [sys.executable, str(PROGRAMS), program, json.dumps(options)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as child:
+        try:
+            yield child
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
 
 
 def wait_for(child, line):
@@ -64,10 +76,9 @@ def test_kill_9_after_a_commit_neither_loses_nor_repeats(
     produce(kafka.bootstrap_servers, topic, SENT[:100])
     table, checkpoint = tmp_path / "table", tmp_path / "checkpoint"
     options = options_for(kafka, table, topic, checkpoint=str(checkpoint))
-    child = start("bridge", die=True, max_offsets_per_trigger=30, **options)
-    wait_for(child, "committed")
-    assert child.wait(60) == -signal.SIGKILL
-    child.stdout.close()
+    with running("bridge", die=True, max_offsets_per_trigger=30, **options) as child:
+        wait_for(child, "committed")
+        assert child.wait(60) == -signal.SIGKILL
     assert len(values(sl.Table.open(table))) == 30
     if not keep_checkpoint:
         shutil.rmtree(checkpoint)
@@ -84,9 +95,8 @@ def test_batch_markers_survive_kill_9_after_a_commit(spark, tmp_path):
     table = sl.Table.create(url, schema=schema)
     paths = {"arrivals": str(arrivals), "url": str(url), "checkpoint": str(tmp_path / "folder")}
     for die, exit_code in ((True, -signal.SIGKILL), (False, 0)):
-        with start("batches", die=die, **paths) as child:
-            child.communicate(timeout=QUERY_TIMEOUT_S)
-        assert child.returncode == exit_code
+        with running("batches", die=die, **paths) as child:
+            assert child.wait(QUERY_TIMEOUT_S) == exit_code
     assert sorted(table.snapshot().to_arrow()["id"].to_pylist()) == [0, 1, 2]
     assert table.snapshot().txn_version("agg") == 2
 
@@ -94,15 +104,15 @@ def test_batch_markers_survive_kill_9_after_a_commit(spark, tmp_path):
 def test_a_bridge_waits_for_its_broker_and_ends_in_good_order(own_kafka, tmp_path):
     create_topic(own_kafka.bootstrap_servers, "orders", partitions=2)
     own_kafka.kill()
-    child = start("bridge", die=False, **options_for(own_kafka, tmp_path / "table", "orders"))
-    wait_for(child, "away")
-    own_kafka.restart()
-    produce(own_kafka.bootstrap_servers, "orders", SENT, partition=1)
-    wait_for(child, "committed")
-    child.send_signal(signal.SIGTERM)
-    wait_for(child, "stopped")
-    assert child.wait(60) == 0
-    child.stdout.close()
+    options = options_for(own_kafka, tmp_path / "table", "orders")
+    with running("bridge", die=False, **options) as child:
+        wait_for(child, "away")
+        own_kafka.restart()
+        produce(own_kafka.bootstrap_servers, "orders", SENT, partition=1)
+        wait_for(child, "committed")
+        child.send_signal(signal.SIGTERM)
+        wait_for(child, "stopped")
+        assert child.wait(60) == 0
     assert values(sl.Table.open(tmp_path / "table")) == SENT
 
 

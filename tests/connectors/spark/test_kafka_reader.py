@@ -7,14 +7,13 @@ import pickle
 
 import pyarrow as pa
 import pytest
-from confluent_kafka import TopicPartition as Part
-from confluent_kafka.admin import AdminClient, NewPartitions
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 import streamlake as sl
+from kafka_broker import create_topic
+from kafka_kit import add_partitions, delete_records, produce, produce_in_transaction
 from pyspark_streamlake_kafka import stream
 from pyspark_streamlake_kafka.options import parse_options
-from spark_session import produce, produce_in_transaction
 
 ALL = ReadAllAvailable()
 
@@ -38,12 +37,6 @@ def values(reader, start, end):
     tasks = reader.partitions(start, end)
     batches = [batch for task in tasks for batch in reader.read(task)]
     return [value.decode() for batch in batches for value in batch.column("value").to_pylist()]
-
-
-def remove_before(kafka, topic, offset):
-    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
-    (removed,) = admin.delete_records([Part(topic, 0, offset)]).values()
-    removed.result(30)
 
 
 def test_a_new_query_starts_at_the_latest_offset_by_default(kafka, topic, reader):
@@ -140,8 +133,7 @@ def test_available_now_ends_at_what_was_there_when_it_was_prepared(kafka, topic,
 def test_a_partition_that_is_added_is_read_from_its_beginning(kafka, topic, reader):
     one = reader(topic, startingOffsets="earliest")
     start = one.initialOffset()
-    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
-    admin.create_partitions([NewPartitions(topic, 2)])[topic].result(30)
+    add_partitions(kafka.bootstrap_servers, topic, 2)
     produce(kafka.bootstrap_servers, topic, ["new"], partition=1)
     end = one.latestOffset(start, ALL)
     assert (start, end) == ({topic: {"0": 0}}, {topic: {"0": 0, "1": 1}})
@@ -150,7 +142,7 @@ def test_a_partition_that_is_added_is_read_from_its_beginning(kafka, topic, read
 
 def test_offsets_that_kafka_has_removed_are_told(kafka, topic, reader):
     produce(kafka.bootstrap_servers, topic, "abcdef")
-    remove_before(kafka, topic, 4)
+    delete_records(kafka.bootstrap_servers, topic, 4)
     with pytest.raises(sl.OffsetOutOfRangeError, match="not in Kafka any more") as caught:
         values(reader(topic), {topic: {"0": 1}}, {topic: {"0": 6}})
     assert caught.value.found == "Kafka holds [4, 6)"
@@ -158,7 +150,7 @@ def test_offsets_that_kafka_has_removed_are_told(kafka, topic, reader):
 
 def test_without_fail_on_data_loss_what_is_left_is_read(kafka, topic, reader):
     produce(kafka.bootstrap_servers, topic, "abcdef")
-    remove_before(kafka, topic, 4)
+    delete_records(kafka.bootstrap_servers, topic, 4)
     lenient = reader(topic, failOnDataLoss="false")
     assert values(lenient, {topic: {"0": 1}}, {topic: {"0": 6}}) == ["e", "f"]
     assert values(lenient, {topic: {"0": 1}}, {topic: {"0": 3}}) == []
@@ -213,6 +205,21 @@ def test_brokers_that_are_away_are_waited_for_and_then_told(free_port_servers):
         all(one.latestOffset(start, ALL) == start for _ in range(100))
 
 
+def test_silence_is_not_taken_for_the_end_of_what_was_there(own_kafka):
+    create_topic(own_kafka.bootstrap_servers, "orders")
+    produce(own_kafka.bootstrap_servers, "orders", "abc")
+    given = {
+        "kafka.bootstrap.servers": own_kafka.bootstrap_servers,
+        "subscribe": "orders",
+        "kafkaConsumer.pollTimeoutMs": "1000",
+    }
+    one = stream.KafkaStreamReader(parse_options(given))
+    one.prepareForTriggerAvailableNow()
+    own_kafka.kill()
+    with pytest.raises(sl.SourceUnavailableError):
+        one.latestOffset({"orders": {"0": 1}}, ALL)
+
+
 def test_a_task_that_gets_nothing_says_what_it_waited_for(free_port_servers, topic):
     given = {
         "kafka.bootstrap.servers": free_port_servers,
@@ -228,8 +235,8 @@ def test_a_task_that_gets_nothing_says_what_it_waited_for(free_port_servers, top
 
 def test_an_unknown_setting_of_librdkafka_is_refused_by_name(topic, reader):
     with pytest.raises(sl.InvalidInputError) as caught:
-        reader(topic, **{"kafka.max.poll.records": "5"}).initialOffset()
-    assert "max.poll.records" in caught.value.found
+        reader(topic, **{"kafka.no.such.setting": "5"}).initialOffset()
+    assert "no.such.setting" in caught.value.found
 
 
 def test_headers_come_when_they_are_asked_for(kafka, topic, reader):

@@ -7,7 +7,8 @@ import json
 import pytest
 from pyspark.errors import AnalysisException, StreamingQueryException
 
-from spark_session import drain, kafka_rows, produce
+from kafka_kit import produce
+from spark_session import drain, kafka_rows
 
 
 class Batches:
@@ -62,7 +63,7 @@ def test_a_limit_cuts_what_is_there_into_batches(spark, kafka, topic, checkpoint
 
 
 def test_a_batch_read_takes_a_range_and_all_of_its_columns(spark, kafka, topic):
-    produce(kafka.bootstrap_servers, topic, "abcde")
+    produce(kafka.bootstrap_servers, topic, "abcde", key="k")
     ends = {"startingOffsets": {topic: {"0": 1}}, "endingOffsets": {topic: {"0": 4}}}
     rows = (
         spark.read.format("streamlake_kafka")
@@ -73,9 +74,9 @@ def test_a_batch_read_takes_a_range_and_all_of_its_columns(spark, kafka, topic):
     )
     found = rows.orderBy("offset").collect()
     assert [(bytes(row.key), bytes(row.value), row.offset) for row in found] == [
-        (b"b", b"b", 1),
-        (b"c", b"c", 2),
-        (b"d", b"d", 3),
+        (b"k", b"b", 1),
+        (b"k", b"c", 2),
+        (b"k", b"d", 3),
     ]
     assert {(row.topic, row.partition, row.timestampType) for row in found} == {(topic, 0, 0)}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 
 import pyarrow as pa
@@ -28,7 +29,9 @@ class Arrivals:
     def add(self, *ids):
         self._count += 1
         lines = "".join(f'{{"id": {number}, "name": "n{number}"}}\n' for number in ids)
-        (self._folder / f"{self._count:03}.json").write_text(lines)
+        path = self._folder / f"{self._count:03}.json"
+        path.write_text(lines)
+        os.utime(path, (self._count, self._count))  # Spark takes the oldest first
 
 
 @pytest.fixture

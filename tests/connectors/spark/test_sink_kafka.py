@@ -10,8 +10,9 @@ import pytest
 from pyspark.errors import StreamingQueryException
 
 import streamlake as sl
+from kafka_kit import produce, produce_in_transaction
 from pyspark_streamlake import ForeachBatchSink
-from spark_session import drain, kafka_rows, produce, produce_in_transaction
+from spark_session import drain, kafka_rows
 
 
 @pytest.fixture
@@ -63,6 +64,27 @@ def test_a_lost_checkpoint_repeats_no_row(kafka, kafka_table, topic, carry, chec
     carry(starting="earliest")
     assert values(kafka_table) == list("abcde")
     assert markers(kafka_table) == {f"ingest/{topic}/0": 4}
+
+
+def test_offset_0_is_a_marker_like_any_other(kafka, kafka_table, topic, carry, tmp_path):
+    produce(kafka.bootstrap_servers, topic, "a")
+    carry(folder=tmp_path / "one")
+    carry(folder=tmp_path / "two")
+    assert values(kafka_table) == ["a"]
+    assert markers(kafka_table) == {f"ingest/{topic}/0": 0}
+
+
+def test_two_topics_in_one_table_have_markers_of_their_own(
+    kafka, kafka_table, make_topic, spark, checkpoint
+):
+    one, two = make_topic(), make_topic()
+    produce(kafka.bootstrap_servers, one, "abc")
+    produce(kafka.bootstrap_servers, two, "xy")
+    sink = sink_for(kafka, kafka_table, one, two)
+    started = {"subscribe": f"{one},{two}", "startingOffsets": sink.starting_offsets()}
+    drain(kafka_rows(spark, kafka.bootstrap_servers, **started), sink, checkpoint)
+    assert sorted(values(kafka_table)) == list("abcxy")
+    assert markers(kafka_table) == {f"ingest/{one}/0": 2, f"ingest/{two}/0": 1}
 
 
 def test_a_checkpoint_that_is_behind_repeats_no_row(kafka, kafka_table, topic, carry, tmp_path):
@@ -180,7 +202,7 @@ def test_the_columns_of_the_position_must_be_there(kafka, topic, carry):
 def test_rows_whose_offsets_the_batch_did_not_read_are_refused(kafka, kafka_table, topic, carry):
     produce(kafka.bootstrap_servers, topic, "abc")
     with pytest.raises(StreamingQueryException, match="no marker accounts for") as caught:
-        carry(steps=lambda rows: rows.withColumn("offset", rows.offset + 1))
+        carry(steps=lambda rows: rows.withColumn("offset", rows["offset"] + 1))
     assert "rows of [1, 3]; the batch reads [0, 3)" in str(caught.value)
     assert kafka_table.snapshot().files() == ()
 
