@@ -31,15 +31,15 @@
     ├── StorageError                       the object store refused or failed
     │   ├── ObjectNotFoundError
     │   ├── ObjectExistsError              a conditional put found the name taken
-    │   ├── WriteRefusedError              refused before a byte became visible: disk full, no permission
+    │   ├── WriteRefusedError              refused for certain: disk full, no permission
     │   └── ConditionalPutUnsupportedError the store does not honour put-if-absent
     └── SourceError                        a source outside the table
         ├── TopicNotFoundError
         ├── SourceUnavailableError         the broker does not answer
         └── OffsetOutOfRangeError          the position asked for is gone from the source
 
-Each error says what happened, where, what was found there and what to do about it. All survive pickling, so
-that an executor's error reaches the driver whole.
+Each error says what happened, where, what was found there and what to do about it. All survive
+pickling, so that an executor's error reaches the driver whole.
 """
 
 from __future__ import annotations
@@ -144,8 +144,8 @@ class CommitError(StreamlakeError):
 class CommitUnknownError(CommitError):
     """The outcome of a commit could not be learnt in time: it may have landed, or may still land.
 
-    The commit's data files are kept. Try again with the same marker: it answers ``already_committed`` if the
-    commit landed.
+    The commit's data files are kept. Try again with the same marker: it answers
+    ``already_committed`` if the commit landed.
 
     Attributes:
         token: The commit's ``commitInfo.txnId``.
