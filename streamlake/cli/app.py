@@ -18,12 +18,11 @@ from streamlake.cli.demo import demo
 from streamlake.cli.history import history
 from streamlake.cli.notices import tell_warnings
 from streamlake.cli.optimize import optimize
+from streamlake.cli.pipes import EXIT_PIPE_CLOSED
 from streamlake.cli.tail import tail
 
 EXIT_ERROR = 1
 EXIT_INTERRUPTED = 130
-EXIT_PIPE_CLOSED = 141
-"""What a shell shows of a program whose reader went away, as of ``cat big | head``."""
 
 
 class Commands(TyperGroup):
