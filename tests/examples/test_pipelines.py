@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import streamlake as sl
-from spark_session import produce
+from kafka_kit import produce
 
 PROGRAMS = Path(__file__).parents[2] / "examples/pipelines"
 TEA = '{"id": 1, "item": "tea", "price": 4.5}'

@@ -6,7 +6,8 @@ import pytest
 from confluent_kafka import KafkaException
 
 from kafka_broker import create_topic
-from spark_session import produce, spark
+from kafka_kit import produce
+from spark_session import spark
 
 __all__ = ["orders", "spark"]
 
