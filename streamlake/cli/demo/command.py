@@ -42,7 +42,7 @@ def demo(
     ] = None,
     seconds: Annotated[
         float, typer.Option(min=1, max=3600, help="How long orders flow once the bridge is up.")
-    ] = 20,
+    ] = 16,
     rate: Annotated[int, typer.Option(min=1, max=100_000, help="Orders a second.")] = 800,
     folder: Annotated[
         Path | None,
