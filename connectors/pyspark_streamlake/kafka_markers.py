@@ -33,26 +33,25 @@ class KafkaMarkers:
         Args:
             table: Where they are.
             app_id: Whose they are.
-            gaps: Asked at the first batch.
+            gaps: Asked where a query starts behind a marker.
             from_earliest: Whether a partition without a marker must begin with its first record.
         """
         self._table = table
         self._app_id = app_id
         self._gaps = gaps
         self._from_earliest = from_earliest
-        self._checked = False
         self._markers = stored_markers(table, app_id)
+        self._known = set(self._markers)
+        self._checked: set[tuple[str, int]] = set()
 
     def step(self, query: Query, batch_id: int) -> Step | None:  # noqa: ARG002 (offsets tell more)
         """A commit of the offsets that the batch reads; None where the table has them all.
 
         Raises:
-            InvalidInputError: The query reads no Kafka, or its first batch leaves out records.
+            InvalidInputError: The query reads no Kafka, or leaves out records.
         """
         ranges = kafka_ranges(query)
-        if not self._checked:
-            self._check_start(ranges)
-            self._checked = True
+        self._check_start(ranges)
         windows = {tp: self._window(tp, *ranges[tp]) for tp in ranges}
         moved = {
             tp: window
@@ -75,8 +74,10 @@ class KafkaMarkers:
             self._markers[parse_key(self._app_id, key)] = marker
 
     def reread(self, error: sl.FencedError) -> None:  # noqa: ARG002 (it is answered)
-        """Take over what another owner has stored; the next step trims it."""
+        """Take over what another owner has stored; the next step trims it, and looks for gaps."""
         self._markers = stored_markers(self._table, self._app_id)
+        self._known |= set(self._markers)
+        self._checked.clear()
 
     def _window(self, tp: tuple[str, int], first: int | None, end: int) -> Window:
         return Window(first=first or 0, end=end, stored=self._stored(tp))
@@ -86,13 +87,15 @@ class KafkaMarkers:
         return NOTHING_STORED if marker is None else marker.version
 
     def _check_start(self, ranges: KafkaRanges) -> None:
-        for tp, (first, _) in sorted(ranges.items()):
-            known = self._from_earliest or tp in self._markers
-            if first is None or not known or first <= self._stored(tp) + 1:
-                continue
-            missed = self._gaps.first_record(tp, self._stored(tp) + 1, first)
-            if missed is not None:
-                raise self._would_lose(tp, first, missed)
+        """Look, where a partition is met first, whether records lie between marker and start."""
+        for tp in sorted(ranges.keys() - self._checked):
+            first, stored = ranges[tp][0], self._stored(tp)
+            known = self._from_earliest or tp in self._known
+            if first is not None and known and first > stored + 1:
+                missed = self._gaps.first_record(tp, stored + 1, first)
+                if missed is not None:
+                    raise self._would_lose(tp, first, missed)
+            self._checked.add(tp)
 
     def _would_lose(self, tp: tuple[str, int], first: int, missed: int) -> sl.InvalidInputError:
         return sl.InvalidInputError(

@@ -24,6 +24,7 @@ SETTINGS: Mapping[str, str] = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    "spark.sql.streaming.pollingDelay": "25ms",  # how often an idle query asks Kafka; 10ms is busy
     # Spark's default forks a process for each file of its checkpoint on a local disk.
     "spark.sql.streaming.checkpointFileManagerClass": (
         f"{CHECKPOINTING}.FileSystemBasedCheckpointFileManager"

@@ -14,12 +14,17 @@ from pyspark_streamlake_kafka.options import SERVERS, KafkaOptions
 
 REQUEST_TIMEOUT_S = 10.0
 """Of one question to the brokers; who asks decides whether to ask again."""
+DISCOVERY_INTERVAL_S = 5.0
+"""How old the list of partitions may become while a query runs."""
 
 
 class Cluster:
     """The brokers as the driver sees them. Connects at the first question."""
 
-    def __init__(self, options: KafkaOptions) -> None:
+    def __init__(self, options: KafkaOptions, *, clock: sl.Clock = sl.SYSTEM_CLOCK) -> None:
+        self._clock = clock
+        self._known: tuple[TopicPartition, ...] = ()
+        self._known_until = clock.monotonic()
         self._subscription = options.subscription
         self._servers = options.client[SERVERS]
         self._timeout_s = min(REQUEST_TIMEOUT_S, options.poll_timeout_ms / 1000)
@@ -41,6 +46,18 @@ class Cluster:
             return tuple(sorted(found))
         self._check_assigned(found)
         return tuple(sorted(subscription.assigned))
+
+    def known_partitions(self) -> tuple[TopicPartition, ...]:
+        """The partitions as they were at most ``DISCOVERY_INTERVAL_S`` ago.
+
+        Raises:
+            TopicNotFoundError: A topic that is named does not exist.
+            SourceUnavailableError: No broker answers.
+        """
+        if not self._known or self._clock.monotonic() >= self._known_until:
+            self._known = self.partitions()
+            self._known_until = self._clock.monotonic() + DISCOVERY_INTERVAL_S
+        return self._known
 
     def earliest(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The first offset that each partition still holds.

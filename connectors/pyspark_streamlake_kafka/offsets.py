@@ -101,4 +101,4 @@ def limited(start: Offsets, end: Offsets, *, max_rows: int) -> dict[TopicPartiti
     if total <= max_rows:
         return dict(end)
     shares = {tp: max(1, size * max_rows // total) for tp, size in sizes.items()}
-    return {tp: start.get(tp, 0) + min(shares[tp], sizes[tp]) for tp in end}
+    return {tp: min(end[tp], start.get(tp, 0) + shares[tp]) for tp in end}

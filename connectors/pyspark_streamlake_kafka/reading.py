@@ -168,7 +168,9 @@ class _Reading:
             self._advance(tp, event.offset() or 0)
         elif error.code() in OUT_OF_RANGE:
             self._pass_over_lost(tp)
-        elif error.fatal() or not error.retriable():
+        elif event.topic() is None and not error.fatal():
+            self._last_error(error)  # of a connection or of the group, which no range depends on
+        elif not error.retriable():
             raise typed_error(error, what=f"Kafka refuses to deliver {tp}.", where=self._servers)
 
     def _pass_over_lost(self, tp: TopicPartition) -> None:

@@ -92,10 +92,9 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             else:
                 break
         self._away_since = None
-        end = {tp: max(newest[tp], known[tp]) for tp in newest}
         if isinstance(limit, ReadMaxRows):
-            end = limited(known, end, max_rows=limit.max_rows)
-        return _json(end)
+            newest = limited(known, newest, max_rows=limit.max_rows)
+        return _json(newest)
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """``maxOffsetsPerTrigger`` where it is set, else no limit."""
@@ -148,11 +147,11 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     @property
     def _cluster(self) -> Cluster:
         if self._connected is None:
-            self._connected = Cluster(self._options)
+            self._connected = Cluster(self._options, clock=self._clock)
         return self._connected
 
     def _read_newest(self) -> Offsets:
-        self._newest = self._cluster.latest(self._cluster.partitions())
+        self._newest = self._cluster.latest(self._cluster.known_partitions())
         if self._target is None:
             return self._newest
         return {

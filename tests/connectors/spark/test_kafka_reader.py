@@ -12,8 +12,9 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 import streamlake as sl
 from kafka_broker import create_topic
 from kafka_kit import add_partitions, delete_records, produce, produce_in_transaction
-from pyspark_streamlake_kafka import stream
+from pyspark_streamlake_kafka import cluster, stream
 from pyspark_streamlake_kafka.options import parse_options
+from streamlake.testing import ManualClock
 
 ALL = ReadAllAvailable()
 
@@ -130,14 +131,21 @@ def test_available_now_ends_at_what_was_there_when_it_was_prepared(kafka, topic,
     assert one.latestOffset(end, ALL) == end
 
 
-def test_a_partition_that_is_added_is_read_from_its_beginning(kafka, topic, reader):
-    one = reader(topic, startingOffsets="earliest")
+def test_a_partition_that_is_added_is_soon_read_from_its_beginning(kafka, topic):
+    clock = ManualClock()
+    servers = kafka.bootstrap_servers
+    given = {"kafka.bootstrap.servers": servers, "subscribe": topic, "startingOffsets": "earliest"}
+    one = stream.KafkaStreamReader(parse_options(given), clock=clock)
     start = one.initialOffset()
-    add_partitions(kafka.bootstrap_servers, topic, 2)
-    produce(kafka.bootstrap_servers, topic, ["new"], partition=1)
+    assert one.latestOffset(start, ALL) == start == {topic: {"0": 0}}
+    add_partitions(servers, topic, 2)
+    produce(servers, topic, ["new"], partition=1)
+    assert one.latestOffset(start, ALL) == start
+    clock.advance(cluster.DISCOVERY_INTERVAL_S)
     end = one.latestOffset(start, ALL)
-    assert (start, end) == ({topic: {"0": 0}}, {topic: {"0": 0, "1": 1}})
+    assert end == {topic: {"0": 0, "1": 1}}
     assert values(one, start, end) == ["new"]
+    one.stop()
 
 
 def test_offsets_that_kafka_has_removed_are_told(kafka, topic, reader):
@@ -160,6 +168,14 @@ def test_a_topic_that_was_made_anew_is_told(kafka, topic, reader):
     produce(kafka.bootstrap_servers, topic, "abc")
     with pytest.raises(sl.OffsetOutOfRangeError, match="holds less now"):
         reader(topic).latestOffset({topic: {"0": 9}}, ALL)
+
+
+def test_without_fail_on_data_loss_a_topic_made_anew_is_read_from_where_it_is(kafka, topic, reader):
+    produce(kafka.bootstrap_servers, topic, "abc")
+    lenient = reader(topic, failOnDataLoss="false")
+    assert lenient.latestOffset({topic: {"0": 9}}, ALL) == {topic: {"0": 3}}
+    assert lenient.latestOffset({topic: {"0": 9}}, ReadMaxRows(1)) == {topic: {"0": 3}}
+    assert values(lenient, {topic: {"0": 9}}, {topic: {"0": 3}}) == []
 
 
 def test_a_partition_that_is_gone_is_told(topic, reader):

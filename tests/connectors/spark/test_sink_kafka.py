@@ -193,6 +193,24 @@ def test_a_fenced_owner_takes_over_what_the_other_has_stored(kafka, kafka_table,
     assert markers(kafka_table) == {f"ingest/{topic}/0": 5}
 
 
+def test_a_marker_that_was_set_back_meanwhile_shows_the_gap(
+    kafka, kafka_table, topic, carry, tmp_path
+):
+    produce(kafka.bootstrap_servers, topic, "abcdef")
+    sink = sink_for(kafka, kafka_table, topic)
+
+    def set_back(rows, batch_id):
+        if batch_id == 1:  # as a restore of the table to an older version does
+            back = {"txn": {"appId": f"ingest/{topic}/0", "version": 0, "lastUpdated": 1}}
+            commit = tmp_path / "table/_delta_log" / f"{2:020}.json"
+            commit.write_text(json.dumps(back) + "\n")
+        sink(rows, batch_id)
+
+    with pytest.raises(StreamingQueryException, match="Kafka still holds 1"):
+        carry(set_back, maxOffsetsPerTrigger="2")
+    assert values(kafka_table) == ["a", "b"]
+
+
 def test_the_columns_of_the_position_must_be_there(kafka, topic, carry):
     produce(kafka.bootstrap_servers, topic, "a")
     with pytest.raises(StreamingQueryException, match="missing: offset"):
