@@ -118,7 +118,7 @@ def test_types_that_lose_nothing_become_the_tables(values, given_kind, expected)
 
 
 def test_run_end_encoded_and_extension_columns_become_their_values():
-    runs = pc.run_end_encode(pa.array(["a", "a", None]))
+    runs = pc.run_end_encode(pa.array(["a", "a", None]))  # type: ignore[attr-defined]
     documents = pa.ExtensionArray.from_storage(pa.json_(), pa.array(["{}", None, "1"]))
     schema = pa.schema([("runs", pa.string()), ("documents", pa.string())])
     table = conform(pa.table({"runs": runs, "documents": documents}), schema)
