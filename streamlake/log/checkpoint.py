@@ -107,20 +107,7 @@ _KINDS: dict[str, type[Action]] = {
     "domainMetadata": DomainMetadata,
 }
 
-FEWEST_COMMITS_PER_CHECKPOINT = 100
-MOST_COMMITS_PER_CHECKPOINT = 10_000
-FILES_PER_COMMIT_OF_INTERVAL = 8
-"""An interval that is a fixed part of the table's files keeps the mean cost of a commit flat."""
-
 _ROWS_PER_GROUP = 100_000
-
-
-def checkpoint_interval(configured: int | None, file_count: int) -> int:
-    """Commits between two checkpoints: as configured, else one that grows with the table."""
-    if configured is not None:
-        return configured
-    grown = file_count // FILES_PER_COMMIT_OF_INTERVAL
-    return min(max(FEWEST_COMMITS_PER_CHECKPOINT, grown), MOST_COMMITS_PER_CHECKPOINT)
 
 
 CHECKPOINT_ACTIONS = tuple(_KINDS)

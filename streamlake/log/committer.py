@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,8 +11,10 @@ from enum import Enum
 from streamlake.clock import Clock
 from streamlake.errors import (
     CommitUnknownError,
+    ConditionalPutUnsupportedError,
     LimitExceededError,
     LogTruncatedError,
+    ObjectExistsError,
     ObjectNotFoundError,
     StorageError,
     WriteRefusedError,
@@ -41,26 +44,31 @@ class Attempt:
     limits: Limits
     token: str
     started_s: float
+    single_writer: bool = False
     tries: int = 0
 
     def put(self, version: int, data: bytes) -> Outcome:
         """Put the commit at ``version`` until it is known who has it: one request as a rule.
 
         Any answer but success is unknown, not failed: the object is read back, and the same bytes
-        are put again at the same version while nothing is there.
+        are put again at the same version while nothing is there. A commit of our own that is read
+        back is put once more: only a name that the store refuses is known to be durable.
 
         Raises:
+            LimitExceededError: The commit is larger than may be read back; nothing was written.
             WriteRefusedError: The store refused before anything could have landed; certainly not
                 committed.
+            ConditionalPutUnsupportedError: The store can't; certainly not committed.
             CommitUnknownError: Tries or time ran out.
             CorruptTableError: The version is taken by a file that can't be decoded.
         """
         path = commit_path(version)
         last: Exception | None = None
+        self._check_size(path, data)
         for turn in range(self.limits.puts_per_version):
             try:
-                self.store.put_if_absent(path, data)
-            except WriteRefusedError as error:
+                self._put_once(path, data)
+            except (WriteRefusedError, ConditionalPutUnsupportedError) as error:
                 if turn == 0:
                     raise
                 last = error
@@ -69,8 +77,10 @@ class Attempt:
             else:
                 return Outcome.COMMITTED
             owner = self._read_back(version)
-            if owner is not None:
-                return Outcome.COMMITTED if owner.commit_info.token == self.token else Outcome.LOST
+            if owner is not None and owner.commit_info.token != self.token:
+                return Outcome.LOST
+            if owner is not None and isinstance(last, ObjectExistsError):
+                return Outcome.COMMITTED
             logger.info("commit %d: outcome unknown (%s), trying again", version, last)
             if self._out_of_time():
                 break
@@ -84,6 +94,23 @@ class Attempt:
             remedy="Append again with the same marker: it answers already_committed if this "
             "commit landed. Its data files are kept.",
         ) from last
+
+    def _put_once(self, path: str, data: bytes) -> None:
+        try:
+            self.store.put_if_absent(path, data)
+        except ConditionalPutUnsupportedError:
+            if not self.single_writer:
+                raise
+            put_if_missing(self.store, path, data)
+
+    def _check_size(self, path: str, data: bytes) -> None:
+        if len(data) > self.limits.commit_bytes:
+            raise LimitExceededError(
+                "The commit is larger than the limit; nothing was committed.",
+                where=f"{self.store.url}/{path}",
+                found=f"{len(data)} bytes; the limit is {self.limits.commit_bytes}",
+                remedy="Commit fewer files at once, or raise Limits.commit_bytes for all readers.",
+            )
 
     def _read_back(self, version: int) -> Commit | None:
         """Who has the version, or None where nobody has it or nobody can tell."""
@@ -149,3 +176,28 @@ class Attempt:
 
     def _out_of_time(self) -> bool:
         return self.clock.monotonic() - self.started_s > self.limits.commit_deadline_s
+
+
+def put_if_missing(store: ObjectStore, path: str, data: bytes) -> None:
+    """What a single writer does on a store that can't refuse a name: look, then put.
+
+    Raises:
+        ObjectExistsError: The name is taken.
+    """
+    try:
+        store.stat(path)
+    except ObjectNotFoundError:
+        store.put(path, data)
+        return
+    raise ObjectExistsError("The name is taken.", where=f"{store.url}/{path}")
+
+
+def make_durable(store: ObjectStore, version: int) -> None:
+    """Make sure that a commit that is seen stays: its writer may have died before its last sync.
+
+    Two requests: a store that refuses a name knows that what has it is durable.
+    """
+    path = commit_path(version)
+    data = store.get(path)
+    with contextlib.suppress(ObjectExistsError, ConditionalPutUnsupportedError):
+        store.put_if_absent(path, data)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
 from streamlake.errors import (
@@ -11,10 +13,12 @@ from streamlake.errors import (
     UnsupportedFeatureError,
 )
 from streamlake.log.commit import Commit
+from streamlake.log.replay import canonical_key
 from streamlake.log.transaction import Transaction
 from streamlake.protocol import (
     Metadata,
     Protocol,
+    RemoveFile,
     check_writable,
     schema_difference,
     schema_from_json,
@@ -40,14 +44,21 @@ def check_conflict(
         _check_protocol(staged, protocol, metadata, told)
     if winner.metadata is not None:
         check_metadata(staged, metadata, where=told)
-    lost = [remove.path for remove in winner.removes if remove.key in staged.removed_keys]
-    if lost:
-        raise ConcurrentDeleteDeleteError(
-            "A concurrent commit removed files that this one rewrites or removes.",
-            where=told,
-            found=f"{len(lost)} files, the first {lost[0]}",
-            remedy="Run the operation again: it will see the table as it is now.",
-        )
+    if staged.removes and winner.removes:
+        gone = {canonical_key(remove.key, root_url=where) for remove in winner.removes}
+        mine = [r for r in staged.removes if canonical_key(r.key, root_url=where) in gone]
+        if mine:
+            raise removed_meanwhile(mine, where=told)
+
+
+def removed_meanwhile(removes: Sequence[RemoveFile], *, where: str) -> ConcurrentDeleteDeleteError:
+    """The error for files that are to be removed and are gone already."""
+    return ConcurrentDeleteDeleteError(
+        "A concurrent commit removed files that this one rewrites or removes.",
+        where=where,
+        found=f"{len(removes)} files, the first {removes[0].path}",
+        remedy="Run the operation again: it will see the table as it is now.",
+    )
 
 
 def _check_protocol(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from streamlake.clock import SYSTEM_CLOCK, Clock
@@ -17,38 +17,35 @@ from streamlake.errors import (
     TableExistsError,
     TableNotFoundError,
 )
-from streamlake.log.checkpoint import checkpoint_interval, write_checkpoint
+from streamlake.log.checkpoint import write_checkpoint
+from streamlake.log.checkpoint_policy import interval_of, retried_from
 from streamlake.log.commit import Commit, read_commit
-from streamlake.log.committer import Attempt, Outcome
-from streamlake.log.conflict import check_conflict, check_metadata
+from streamlake.log.committer import Attempt, Outcome, make_durable
+from streamlake.log.conflict import check_conflict, check_metadata, removed_meanwhile
+from streamlake.log.freshness import Freshness
 from streamlake.log.head import DEFINING_ACTIONS, HEAD_ACTIONS, Definition, Head
 from streamlake.log.limits import DEFAULT_LIMITS, Limits
-from streamlake.log.markers import already_committed, check_unmoved, check_winner
+from streamlake.log.markers import (
+    Expectation,
+    already_committed,
+    check_unmoved,
+    check_winner,
+)
 from streamlake.log.replay import Replay
 from streamlake.log.segment import find_segment, hinted_version, list_log
 from streamlake.log.snapshot import Snapshot, load_state, snapshot_of
 from streamlake.log.transaction import CommitResult, Transaction
 from streamlake.protocol import (
     CommitName,
+    SetTransaction,
     check_readable,
     check_writable,
     encode_actions,
-    log_retention_ms,
     parse_log_name,
-)
-from streamlake.protocol import (
-    checkpoint_interval as configured_interval,
 )
 from streamlake.storage import ObjectStore, prove_put_if_absent
 
 logger = logging.getLogger(__name__)
-
-STALE_PART_OF_RETENTION = 10
-"""A head or an attempt older than this part of the log retention is checked against the newest
-checkpoint."""
-
-RETRY_PART_OF_INTERVAL = 10
-"""A checkpoint that could not be written is tried again after this part of the interval."""
 
 _proven: set[str] = set()
 
@@ -75,8 +72,8 @@ class Log:
         self._lock = threading.RLock()
         self._head: Head | None = None
         self._replay: Replay | None = None
-        self._seen_ms = 0
-        self._seen_s = 0.0
+        self._durable_version = -1
+        self._freshness = Freshness(clock)
 
     @property
     def url(self) -> str:
@@ -137,7 +134,10 @@ class Log:
         Raises:
             VersionNotFoundError: The version is past the newest.
             LogTruncatedError: It has been cleaned up.
+            InvalidInputError: It is no whole number from 0.
         """
+        if version is not None:
+            _check_version(version)
         if version is not None and (self._head is None or version != self._head.version):
             replay, _ = load_state(self.store, version, limits=self.limits)
             return self._readable(replay)
@@ -163,10 +163,8 @@ class Log:
             if self._is_stale():
                 self.refresh()
             if self._is_repeat(transaction):
-                return CommitResult(version=self.head.version, already_committed=True)
-            check_writable(self.head.protocol, self.head.metadata, where=self.url)
-            if transaction.staged_schema not in {None, self.head.metadata.schema_string}:
-                check_metadata(transaction, self.head.metadata, where=self.url)
+                return self._repeated(self.head.version)
+            self._check_at_head(transaction)
             result = self._commit_at_head(transaction)
         self._checkpoint_if_due()
         return result
@@ -215,8 +213,7 @@ class Log:
 
     def _see(self, head: Head) -> Head:
         self._head = head
-        self._seen_ms = self.clock.now_ms()
-        self._seen_s = self.clock.monotonic()
+        self._freshness.renew()
         return head
 
     def _state_at(self, version: int) -> Replay:
@@ -260,7 +257,7 @@ class Log:
                 return self._committed(transaction, attempt.token, winner.version)
             self._see(self.head.after(winner, where=self.url))
             if self._is_repeat(transaction):
-                return CommitResult(version=winner.version, already_committed=True)
+                return self._repeated(winner.version)
             check_winner(transaction.markers, transaction.expect, winner.markers, where=self.url)
             check_conflict(
                 transaction,
@@ -270,6 +267,45 @@ class Log:
                 where=self.url,
             )
         return None
+
+    def repeat_of(
+        self, markers: Sequence[SetTransaction], expect: Expectation | None
+    ) -> CommitResult | None:
+        """What to answer for markers that the head shows to be committed; None where it does not.
+
+        No request, but the first time after a version that this handle did not commit: then the
+        commit is made sure of first, for its writer may have died before its last sync.
+
+        Raises:
+            PartlyCommittedError: Some are committed and some are not.
+            FencedError: An expected marker was moved by another owner.
+        """
+        with self._lock:
+            head = self.head
+            if already_committed(markers, expect, head.markers, where=self.url):
+                return self._repeated(head.version)
+            return None
+
+    def _repeated(self, version: int) -> CommitResult:
+        if version > self._durable_version:
+            make_durable(self.store, version)
+            self._durable_version = version
+        return CommitResult(version=version, already_committed=True)
+
+    def _check_at_head(self, transaction: Transaction) -> None:
+        """Test a transaction against what the head has become since it was staged."""
+        head = self.head
+        check_writable(head.protocol, head.metadata, where=self.url)
+        if transaction.staged_schema is not None and (
+            transaction.staged_schema != head.metadata.schema_string
+            or transaction.staged_partitions != head.metadata.partition_columns
+        ):
+            check_metadata(transaction, head.metadata, where=self.url)
+        if transaction.removes and transaction.read_version != head.version:
+            state = self._state_at(head.version)
+            gone = [remove for remove in transaction.removes if not state.holds(remove.key)]
+            if gone:
+                raise removed_meanwhile(gone, where=self.url)
 
     def _is_repeat(self, transaction: Transaction) -> bool:
         if transaction.renews_markers:
@@ -282,11 +318,13 @@ class Log:
         )
 
     def _committed(self, transaction: Transaction, token: str, version: int) -> CommitResult:
+        self._durable_version = version
         markers = {marker.app_id: marker for marker in transaction.markers}
         return CommitResult(version=version, token=token, markers=markers)
 
     def _attempt(self, token: str) -> Attempt:
-        return Attempt(self.store, self.clock, self.limits, token, self.clock.monotonic())
+        started_s = self.clock.monotonic()
+        return Attempt(self.store, self.clock, self.limits, token, started_s, self.single_writer)
 
     def _prove_store(self) -> None:
         if self.single_writer or self.url in _proven:
@@ -295,17 +333,7 @@ class Log:
         _proven.add(self.url)
 
     def _is_stale(self) -> bool:
-        """Whether log clean-up may have passed the head since it was seen.
-
-        By the wall clock, also where that went back, and by the monotonic one: either may stand
-        still.
-        """
-        if self._head is None:
-            return False
-        elapsed_ms = self.clock.now_ms() - self._seen_ms
-        elapsed_s = self.clock.monotonic() - self._seen_s
-        allowed_ms = _log_retention_ms(self._head) / STALE_PART_OF_RETENTION
-        return elapsed_ms < -allowed_ms or max(elapsed_ms, elapsed_s * 1000) > allowed_ms
+        return self._head is not None and self._freshness.is_stale(self._head)
 
     def _check_not_cleaned_up(self, commit: Commit, token: str) -> None:
         """A put succeeds also at a version that log clean-up has removed, where nobody reads it.
@@ -358,7 +386,7 @@ class Log:
     def _checkpoint_if_due(self) -> None:
         """Write a checkpoint if the interval was crossed; the commit is durable by then."""
         head = self.head
-        interval = _interval(head)
+        interval = interval_of(head)
         if head.version - max(head.checkpoint_version, 0) < interval:
             return
         with self._lock:
@@ -371,7 +399,7 @@ class Log:
                     known = head.version
             except Exception:  # the commit stands, whatever its checkpoint meets
                 logger.warning("no checkpoint of %s at %d", self.url, head.version, exc_info=True)
-                known = head.version - interval + max(1, interval // RETRY_PART_OF_INTERVAL)
+                known = retried_from(head, interval)
             self._head = replace(self.head, checkpoint_version=known)
 
     def commit_times(self) -> Iterable[tuple[int, int]]:
@@ -382,17 +410,10 @@ class Log:
                 yield name.version, meta.modified_ms
 
 
-def _interval(head: Head) -> int:
-    """Commits between two checkpoints; what another engine set and we can't read does not count."""
-    try:
-        configured = configured_interval(head.metadata.configuration)
-    except InvalidInputError:
-        configured = None
-    return checkpoint_interval(configured, head.file_count)
-
-
-def _log_retention_ms(head: Head) -> int:
-    try:
-        return log_retention_ms(head.metadata.configuration)
-    except InvalidInputError:
-        return log_retention_ms({})
+def _check_version(version: int) -> None:
+    if isinstance(version, bool) or not isinstance(version, int) or version < 0:
+        raise InvalidInputError(
+            "A version is a whole number from 0.",
+            found=repr(version),
+            remedy="Leave it out for the newest.",
+        )

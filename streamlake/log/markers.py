@@ -32,7 +32,8 @@ def staged_markers(
         InvalidInputError: A version outside of int64 or negative, an empty app_id, two markers of
             one app, or an expectation that does not name every marker.
     """
-    given = [txn] if isinstance(txn, SetTransaction) else list(txn or ())
+    given = _given(txn)
+    _check_expectation(expect)
     seen: set[str] = set()
     for marker in given:
         validate_marker(marker)
@@ -43,13 +44,36 @@ def staged_markers(
                 remedy="Give one marker per app_id: the highest version that the rows account for.",
             )
         seen.add(marker.app_id)
-    if expect is not None and not seen <= set(expect):
+    if (expect and not seen) or (expect is not None and not seen <= set(expect)):
         raise InvalidInputError(
             "`expect` must name the marker found at open for every app_id of `txn`.",
-            found=f"nothing expected of {sorted(seen - set(expect))}",
+            found=f"txn names {sorted(seen)}, expect names {sorted(expect)}",
             remedy="Pass None for an app_id that had no marker.",
         )
     return tuple(msgspec.structs.replace(marker, last_updated=now_ms) for marker in given)
+
+
+def _given(txn: SetTransaction | Sequence[SetTransaction] | None) -> list[SetTransaction]:
+    if txn is None:
+        return []
+    several = list(txn) if isinstance(txn, Sequence) and not isinstance(txn, str) else [txn]
+    markers = [marker for marker in several if isinstance(marker, SetTransaction)]
+    if len(markers) < len(several):
+        raise InvalidInputError(
+            "`txn` must be a SetTransaction, or several.",
+            found=repr(txn),
+            remedy='Write txn=streamlake.SetTransaction("my-app", 42).',
+        )
+    return markers
+
+
+def _check_expectation(expect: object) -> None:
+    if expect is not None and not isinstance(expect, Mapping):
+        raise InvalidInputError(
+            "`expect` must map each app_id to its SetTransaction or None.",
+            found=repr(expect),
+            remedy="Pass the `markers` of the last result.",
+        )
 
 
 def already_committed(

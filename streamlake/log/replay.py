@@ -19,6 +19,11 @@ from streamlake.protocol import (
 )
 
 
+def canonical_key(key: FileKey, *, root_url: str) -> FileKey:
+    """One spelling of a logical file, for comparing: a path may be encoded, absolute, relative."""
+    return canonical_path(key[0], root_url=root_url), key[1]
+
+
 class Replay:
     """The state of a table while actions are applied (PROTOCOL.md, "Action Reconciliation").
 
@@ -85,6 +90,9 @@ class Replay:
             )
         return self.protocol, self.metadata
 
+    def holds(self, key: FileKey) -> bool:
+        """Whether the logical file is in the table."""
+        return self._canonical(key) in self.files
+
     def _canonical(self, key: FileKey) -> FileKey:
-        """The same logical file may be spelt in several ways: encoded, absolute, relative."""
-        return canonical_path(key[0], root_url=self._root_url), key[1]
+        return canonical_key(key, root_url=self._root_url)

@@ -99,7 +99,7 @@ class LogTail:
                     self._wait_for(expected, checkpoint)
                     expected += 1
             expected = version + 1
-        if not commits and checkpoint > self.next_version:
+        if not commits and checkpoint >= self.next_version:
             self._wait_for(self.next_version, checkpoint)
             expected = self.next_version + 1
         self.listed_until = expected - 1
@@ -137,14 +137,14 @@ class LogTail:
             return LogTruncatedError(
                 f"Version {version} has been removed by log clean-up.",
                 where=path,
-                found=f"the oldest commit is {min(commits, default=checkpoint)}",
+                found=f"the oldest commit is {min(commits)}" if commits else "no commit is left",
                 remedy="The commits between are lost to this reader: start again with "
                 'start="snapshot", or go on with start="earliest" and accept the loss.',
             )
         return LogGapError(
             f"Version {version} is missing between two that exist.",
             where=path,
-            found=f"later versions exist, the newest {max(commits, default=checkpoint)}",
+            found=f"the newest version is {max([*commits, checkpoint])}",
             remedy="Restore the commit file. It is never skipped: its rows would be lost.",
         )
 

@@ -11,7 +11,6 @@ from streamlake.protocol import (
     Action,
     AddFile,
     CommitInfo,
-    FileKey,
     Metadata,
     Protocol,
     RemoveFile,
@@ -46,11 +45,6 @@ class Transaction:
     """Whether it only adds files and read none."""
     info: Mapping[str, Any] = field(default_factory=dict)
     """Further fields of the commitInfo."""
-
-    @property
-    def removed_keys(self) -> frozenset[FileKey]:
-        """The logical files that it removes."""
-        return frozenset(remove.key for remove in self.removes)
 
     def actions(self, *, token: str, now_ms: int) -> list[Action]:
         """The actions of its commit file, commitInfo first."""

@@ -13,7 +13,6 @@ from streamlake.log import (
     Expectation,
     Log,
     Transaction,
-    already_committed,
     staged_markers,
 )
 from streamlake.protocol import AddFile, SetTransaction
@@ -49,9 +48,9 @@ def append(
         CommitError: As ``Log.commit``.
     """
     markers = staged_markers(txn, expect, log.clock.now_ms())
-    head = log.head
-    if already_committed(markers, expect, head.markers, where=log.url):
-        return CommitResult(version=head.version, already_committed=True)
+    repeat = log.repeat_of(markers, expect)
+    if repeat is not None:
+        return repeat
     writer = stager(log)
     return log.commit(
         Transaction(
@@ -60,7 +59,7 @@ def append(
             adds=writer.stage(data),
             markers=markers,
             expect=expect,
-            read_version=head.version,
+            read_version=log.head.version,
             staged_schema=writer.schema_json,
             staged_partitions=writer.partition_columns,
             is_blind_append=True,

@@ -153,6 +153,7 @@ def publish_by_link(temporary: str, target: str) -> None:
         os.link(temporary, target)
         _sync_entry(target)
     except FileExistsError:
+        _sync_taken(target)
         raise ObjectExistsError("The name is taken.", where=target) from None
     except OSError as error:
         if error.errno in _NO_HARD_LINKS:
@@ -215,6 +216,21 @@ def _write_all(descriptor: int, data: bytes | memoryview) -> None:
         view = memoryview(data).cast("B")
         while written < size:
             written += os.write(descriptor, view[written:])
+
+
+def _sync_taken(target: str) -> None:
+    """Make what has the name durable: whoever put it there may have died before its last sync."""
+    try:
+        descriptor = os.open(target, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        sync_file(descriptor)
+    except OSError as error:
+        raise _failed(error, target) from error
+    finally:
+        os.close(descriptor)
+    _sync_entry(target)
 
 
 def _sync_entry(target: str) -> None:

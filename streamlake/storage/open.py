@@ -30,6 +30,12 @@ def open_store(
         InvalidInputError: The scheme is not supported, the URL is malformed, or an option is
             unknown.
     """
+    if not isinstance(url, (str, os.PathLike)):
+        raise InvalidInputError(
+            "A location is a path or a URL.",
+            found=repr(url),
+            remedy=f"Give a str or a pathlib.Path; supported: {_SUPPORTED}.",
+        )
     text = os.fspath(url)
     options = dict(storage_options or {})
     scheme, separator, _ = text.partition(":")

@@ -48,7 +48,8 @@ class ObjectStore(Protocol):
         """Write an object that must not exist yet. Durable when it returns.
 
         Raises:
-            ObjectExistsError: The name is taken, perhaps by an earlier try of this very put.
+            ObjectExistsError: The name is taken, perhaps by an earlier try of this very put; what
+                has it is durable.
             WriteRefusedError: Refused before a byte became visible; certainly not written.
             StorageError: Anything else. The outcome is unknown: the object may exist, or appear
                 later.

@@ -10,7 +10,7 @@ import pytest
 import streamlake as sl
 from streamlake import operations
 from streamlake.log import Log
-from streamlake.log.checkpoint import checkpoint_interval
+from streamlake.log.checkpoint_policy import checkpoint_interval
 from streamlake.storage import MemoryStore
 from streamlake.testing import CountingStore, Fault, FaultyStore, ManualClock
 
@@ -84,7 +84,7 @@ def test_expired_tombstones_are_left_out():
     table = table_over(store, deletedFileRetentionDuration="interval 1 day")
     append(table, 1, 2)
     table.optimize()
-    table.log.clock.advance(2 * 86_400)
+    table.log.clock.advance(2 * 86_400)  # type: ignore[attr-defined]
     version = table.checkpoint()
     data = store.get(f"_delta_log/{version:020d}.checkpoint.parquet")
     assert pq.read_table(pa.BufferReader(data))["remove"].null_count == 4

@@ -36,7 +36,7 @@ def reopened(table: sl.Table, store) -> sl.Table:
     return sl.Table(Log(store, clock=table.log.clock, limits=table.log.limits))
 
 
-def numbers(store) -> list[int]:
+def numbers(store) -> list[int | None]:
     return sl.Table(Log(store, clock=ManualClock())).snapshot().to_arrow()["n"].to_pylist()
 
 
@@ -223,6 +223,67 @@ def test_a_handle_that_slept_longer_than_log_clean_up_waits_reads_the_log_first(
     assert sleeper.append(one(9)).version == 4
 
 
+def test_a_commit_larger_than_may_be_read_back_is_refused_before_it_is_written():
+    store = MemoryStore()
+    table = table_over(store, limits=Limits(commit_bytes=1_500))
+    with pytest.raises(sl.LimitExceededError, match="nothing was committed"):
+        table.append(one(1), txn=sl.SetTransaction("a" * 2_000, 1))
+    table.append(one(2))
+    assert numbers(store) == [2]
+
+
+class NoLinksStore(MemoryStore):
+    """A file system without hard links: it can't refuse a name, and says so."""
+
+    def put_if_absent(self, path, data):
+        what = f"No hard links here, and {len(data)} bytes to put."
+        raise sl.ConditionalPutUnsupportedError(what, where=path)
+
+
+def test_a_single_writer_commits_on_a_store_that_can_not_refuse_a_name():
+    store = NoLinksStore()
+    table = table_over(store, single_writer=True)
+    table.append(one(1), txn=sl.SetTransaction("a", 1))
+    assert numbers(store) == [1]
+    behind = sl.Table(Log(store, clock=table.log.clock, single_writer=True))
+    assert behind.append(one(1), txn=sl.SetTransaction("a", 1)).already_committed
+    with pytest.raises(sl.TableExistsError):
+        table_over(store, single_writer=True)
+
+
+def test_several_writers_are_refused_there_at_once():
+    store = NoLinksStore()
+    table_over(store, single_writer=True)
+    with pytest.raises(sl.ConditionalPutUnsupportedError):
+        sl.Table(Log(store, clock=ManualClock())).append(one(1))
+
+
+def test_a_commit_that_landed_behind_an_error_is_put_again_until_the_name_is_refused():
+    inner = MemoryStore()
+    counting = CountingStore(FaultyStore(inner, at(1, "lost_after")))
+    table = table_over(counting)
+    counting.requests.clear()
+    table.append(one(1))
+    assert [method for method, _ in counting.requests] == [
+        "put",
+        "put_if_absent",
+        "get",
+        "put_if_absent",
+        "get",
+    ]
+
+
+def test_a_repeat_of_what_another_handle_committed_makes_sure_of_it_once():
+    store = CountingStore(MemoryStore())
+    table_over(store).append(one(1), txn=sl.SetTransaction("a", 1))
+    other = sl.Table(Log(store, clock=ManualClock()))
+    other.markers()
+    store.requests.clear()
+    for _ in range(3):
+        assert other.append(one(1), txn=sl.SetTransaction("a", 1)).already_committed
+    assert [method for method, _ in store.requests] == ["get", "put_if_absent"]
+
+
 class SleepsBeforeThePut(MemoryStore):
     """A machine that is suspended right before its put, while others go on and clean up."""
 
@@ -247,9 +308,9 @@ def test_a_put_below_a_checkpoint_that_does_not_know_the_commit_is_unknown():
         table.checkpoint()
         for version in range(3):
             store.delete(f"_delta_log/{version:020d}.json")
-        table.log.clock.advance(4 * 24 * 3600)
+        table.log.clock.advance(4 * 24 * 3600)  # type: ignore[attr-defined]
 
-    store.meanwhile = others_go_on_and_clean_up
+    store.meanwhile = others_go_on_and_clean_up  # type: ignore[assignment]
     with pytest.raises(sl.CommitUnknownError, match="cleaned up past") as caught:
         sleeper.append(one(9), txn=sl.SetTransaction("a", 1))
     assert caught.value.version == 1

@@ -1,5 +1,6 @@
 """A process dies at each request of an append; whoever repeats the append finds the truth."""
 
+import contextlib
 import multiprocessing as mp
 import os
 from pathlib import Path
@@ -8,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import streamlake as sl
-from streamlake.log import Log
+from streamlake.log import Limits, Log
 from streamlake.storage import LocalStore
 
 SCHEMA = pa.schema([pa.field("n", pa.int64())])
@@ -76,3 +77,22 @@ def test_an_append_cut_off_at_any_request_is_in_the_table_once(tmp_path, nth, di
     found = sl.Table.open(tmp_path / "t").snapshot()
     assert found.to_arrow()["n"].to_pylist() == [1, 2, 3, 4, 5]
     assert found.txn_version("a") == 5
+
+
+class UnsyncedFolder(LocalStore):
+    """The commit's name is there, and its folder can't be synced: the outcome is unknown."""
+
+    def put_if_absent(self, path, data):
+        if path.endswith(f"{1:020d}.json"):
+            with contextlib.suppress(sl.ObjectExistsError):
+                super().put_if_absent(path, data)
+            raise sl.StorageError("The folder could not be synced.", where=path)
+        super().put_if_absent(path, data)
+
+
+def test_a_commit_that_is_visible_and_not_durable_is_not_acknowledged(tmp_path):
+    sl.Table.create(tmp_path / "t", schema=SCHEMA)
+    table = sl.Table(Log(UnsyncedFolder(tmp_path / "t"), limits=Limits(puts_per_version=3)))
+    with pytest.raises(sl.CommitUnknownError):
+        table.append(rows(1), txn=sl.SetTransaction("a", 1))
+    assert sl.Table.open(tmp_path / "t").append(rows(1), txn=sl.SetTransaction("a", 1)).version == 1

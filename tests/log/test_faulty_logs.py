@@ -36,7 +36,7 @@ def commit(log_dir: Path, version: int) -> Path:
     return log_dir / f"{version:020d}.json"
 
 
-def read(log_dir: Path) -> list[int]:
+def read(log_dir: Path) -> list[int | None]:
     return sl.Table.open(log_dir.parent).snapshot().to_arrow()["n"].to_pylist()
 
 
@@ -136,6 +136,12 @@ def test_an_incomplete_multi_part_checkpoint_is_passed_over(log_dir):
 def test_a_version_past_the_newest_is_told_with_the_newest(table):
     with pytest.raises(sl.VersionNotFoundError, match="newest version is 5"):
         table.snapshot(version=6)
+
+
+@pytest.mark.parametrize("version", [-1, True, "1", 1.0])
+def test_what_is_no_version_is_refused(table, version):
+    with pytest.raises(sl.InvalidInputError, match="whole number"):
+        table.snapshot(version=version)
 
 
 def test_every_version_can_be_read_again(table):

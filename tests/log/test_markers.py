@@ -69,6 +69,18 @@ def test_two_markers_of_one_app_are_refused():
         staged_markers([marker(1), marker(2)], None, 0)
 
 
+@pytest.mark.parametrize("txn", ["a", 5, ("a", 1), [{"app_id": "a", "version": 1}], [None]])
+def test_what_is_no_marker_is_refused(txn):
+    with pytest.raises(sl.InvalidInputError, match="SetTransaction"):
+        staged_markers(txn, None, 0)
+
+
+@pytest.mark.parametrize(("txn", "expect"), [(marker(1), ["a"]), (None, {"a": None})])
+def test_an_expectation_that_could_not_be_kept_is_refused(txn, expect):
+    with pytest.raises(sl.InvalidInputError, match="expect"):
+        staged_markers(txn, expect, 0)
+
+
 def test_an_expectation_must_name_every_marker():
     with pytest.raises(sl.InvalidInputError, match="expect"):
         staged_markers([marker(1), marker(1, "b")], {"a": None}, 0)

@@ -90,6 +90,14 @@ def test_a_log_that_is_all_checkpoint_is_truncated():
         tail_of(store, 3).look_ahead()
 
 
+def test_a_checkpoint_at_the_next_version_shows_that_its_commit_is_missing():
+    store = MemoryStore()
+    table_of(6, store).checkpoint()
+    store.delete(f"_delta_log/{5:020d}.json")
+    with pytest.raises(sl.LogGapError, match="Version 5"):
+        tail_of(store, 5).look_ahead()
+
+
 def test_a_gap_is_an_error_and_nothing_behind_it_is_delivered():
     store = MemoryStore()
     table_of(8, store)

@@ -1,7 +1,9 @@
 """Bin-packing: fewer files, the same rows, nothing for those who follow."""
 
 import datetime as dt
+from concurrent.futures import ThreadPoolExecutor
 
+import deltalake
 import pyarrow as pa
 import pytest
 
@@ -37,7 +39,7 @@ def test_every_action_says_that_no_data_changed(tmp_path):
     table = table_of(tmp_path / "t", 4)
     table.optimize()
     actions = read_commit(table.log.store, 5)
-    assert {a.data_change for a in (*actions.adds, *actions.removes)} == {False}
+    assert {a.data_change for a in (*actions.adds, *actions.removes)} == {False}  # type: ignore[attr-defined]
     assert not actions.commit_info.is_blind_append
 
 
@@ -84,6 +86,30 @@ def test_of_two_optimizes_of_the_same_files_one_conflicts(tmp_path):
     with pytest.raises(sl.ConcurrentDeleteDeleteError):
         rewrite(slow.log, slow_snapshot, slow_snapshot.files(), 10**6)
     assert table.snapshot().to_arrow().num_rows == 20
+
+
+@pytest.mark.parametrize("refresh", [False, True])
+def test_a_file_that_was_removed_after_the_snapshot_is_not_brought_back(tmp_path, refresh):
+    table = table_of(tmp_path / "t", 4, partition_by=["day"])
+
+    def another_engine_deletes(done: int, _: int) -> None:
+        if done == 1:
+            deltalake.DeltaTable(tmp_path / "t").delete("n >= 0")
+            if refresh:
+                table.markers()
+
+    with pytest.raises(sl.ConcurrentDeleteDeleteError):
+        table.optimize(on_progress=another_engine_deletes)
+    assert table.snapshot().to_arrow().num_rows == 0
+
+
+def test_threads_that_optimize_one_handle_repeat_no_row(tmp_path):
+    table = table_of(tmp_path / "t", 6)
+    with ThreadPoolExecutor(4) as executor:
+        done = [executor.submit(table.optimize) for _ in range(4)]
+    errors = {type(future.exception()) for future in done}
+    assert errors <= {type(None), sl.ConcurrentDeleteDeleteError}
+    assert sorted(table.snapshot().to_arrow()["n"].to_pylist()) == list(range(30))
 
 
 def test_a_target_that_is_not_positive_is_refused(tmp_path):
