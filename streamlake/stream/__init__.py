@@ -1,5 +1,6 @@
 """Streams of batches into and out of tables (floor 5).
 
+    arguments      checks of arguments
     offset         a position in a table's stream
     contracts      Batch, and what a Source and a Sink promise
     options        how a tail behaves

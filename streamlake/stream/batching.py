@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from streamlake.errors import InvalidInputError
+from streamlake.stream.arguments import check_integer
 from streamlake.stream.contracts import Batch
 
 
@@ -14,7 +14,9 @@ from streamlake.stream.contracts import Batch
 class Batching:
     """When a Pipeline stores what it has collected: at the first bound that is reached.
 
-    A batch of the source is never cut, so that a bound may be passed by one batch.
+    A batch of the source is never cut, so that a bound may be passed by one batch. One that comes
+    without rows while nothing waits is stored at once: a source tells a position so that it is
+    stored.
     """
 
     max_rows: int = 100_000
@@ -25,12 +27,9 @@ class Batching:
     comes."""
 
     def __post_init__(self) -> None:
-        if self.max_rows < 1 or self.max_bytes < 1 or self.linger_ms < 0:
-            raise InvalidInputError(
-                "A batching has max_rows and max_bytes of at least 1, and no negative linger_ms.",
-                found=repr(self),
-                remedy="Give positive bounds; linger_ms=0 stores every batch as it comes.",
-            )
+        check_integer("max_rows", self.max_rows, least=1)
+        check_integer("max_bytes", self.max_bytes, least=1)
+        check_integer("linger_ms", self.linger_ms, least=0)
 
 
 class Collector:
@@ -50,10 +49,13 @@ class Collector:
         """Whether ``batch`` can be merged with what waits: the same columns."""
         return not self._batches or self._batches[0].data.schema.equals(batch.data.schema)
 
-    def add(self, batch: Batch, now_s: float) -> None:
-        """Collect one more batch, which ``fits``; ``now_s`` on the monotonic clock."""
+    def add(self, batch: Batch, now_s: float, *, lingers: bool = True) -> None:
+        """Collect one more batch, which ``fits``; ``now_s`` on the monotonic clock.
+
+        A first one that does not linger is due at once.
+        """
         if not self._batches:
-            self._due_s = now_s + self._batching.linger_ms / 1000
+            self._due_s = now_s + (self._batching.linger_ms / 1000 if lingers else 0)
         self._batches.append(batch)
         self._rows += batch.data.num_rows
         self._bytes += batch.data.nbytes

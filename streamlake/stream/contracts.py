@@ -62,15 +62,16 @@ class Source(Protocol):
 
         ``None`` says that nothing was there for a while, so that the pipeline can tend to time; it
         comes at least once a second. A batch may hold no rows and still move positions (a gap, a
-        filter). The pipeline may merge batches, and calls ``acknowledge`` with what it merged.
+        filter); it is stored at once where no rows wait. The pipeline may merge batches, and calls
+        ``acknowledge`` with what it merged.
         Outages of the source are retried in here, with backoff, before SourceUnavailableError.
         """
 
     def rewind(self) -> None:
         """Forget what was read and not stored; ask ``committed`` again and resume from there.
 
-        The iterator of ``batches`` goes on from the new position; if it had ended, ``batches`` is
-        called again.
+        The iterator of ``batches`` goes on from the new position, or ends; when it has ended,
+        ``batches`` is called again.
         """
 
     def acknowledge(self, batch: Batch) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from streamlake.errors import InvalidInputError
+from streamlake.stream.arguments import check_integer, check_names
 
 OnRemoved: TypeAlias = Literal["fail", "ignore_deletes", "ignore_changes", "skip_change_commits"]
 """What to do at a commit that removes data (``remove`` with ``dataChange=true``).
@@ -69,15 +70,11 @@ class TailOptions:
         _check_choice("on_removed", self.on_removed, OnRemoved)
         _check_choice("on_lost", self.on_lost, OnLost)
         _check_choice("on_schema_change", self.on_schema_change, OnSchemaChange)
-        if self.max_rows < 1:
-            raise InvalidInputError("max_rows must be at least 1.", found=str(self.max_rows))
-        shortest, longest = self.poll_min_s, self.poll_max_s
-        if (shortest is not None and shortest <= 0) or (longest is not None and longest <= 0):
-            raise InvalidInputError(
-                "Pauses between polls must be longer than 0 s.",
-                found=f"poll_min_s={shortest}, poll_max_s={longest}",
-                remedy="Leave them out, or give seconds above 0.",
-            )
+        check_integer("max_rows", self.max_rows, least=1)
+        _check_pause("poll_min_s", self.poll_min_s)
+        _check_pause("poll_max_s", self.poll_max_s)
+        if self.columns is not None:
+            check_names("columns", self.columns)
 
     def poll_bounds_s(self, url: str) -> tuple[float, float]:
         """The shortest and the longest pause between polls of the table at ``url``, in seconds."""
@@ -87,6 +84,18 @@ class TailOptions:
         shortest = shortest if self.poll_min_s is None else self.poll_min_s
         longest = longest if self.poll_max_s is None else self.poll_max_s
         return min(shortest, longest), longest
+
+
+def _check_pause(name: str, pause_s: float | None) -> None:
+    if pause_s is None:
+        return
+    is_number = isinstance(pause_s, (int, float)) and not isinstance(pause_s, bool)
+    if not is_number or not 0 < pause_s < float("inf"):
+        raise InvalidInputError(
+            f"{name} must be a number of seconds above 0.",
+            found=repr(pause_s),
+            remedy=f"Leave it out, or give seconds, as in {name}=0.5.",
+        )
 
 
 def _check_choice(name: str, value: str, choices: object) -> None:

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from streamlake.clock import SYSTEM_CLOCK, Clock
 from streamlake.errors import CommitError
+from streamlake.stream.arguments import check_callable, check_methods, check_type
 from streamlake.stream.batching import Batching, Collector
 from streamlake.stream.contracts import Batch, Positions, Sink, Source, TendedSink
 
@@ -22,6 +23,9 @@ MAX_REWINDS = 8
 the positions anew."""
 REWIND_PAUSE_S = 0.05
 """The longest pause before the first of these; each further one may be twice as long."""
+
+SOURCE_METHODS = ("open", "batches", "rewind", "acknowledge", "close")
+SINK_METHODS = ("open", "committed", "write", "close")
 
 Transform: TypeAlias = Callable[[pa.Table], pa.Table]
 
@@ -82,9 +86,8 @@ class Pipeline:
     are not read again. If it has not, it still can, but only at the version that it was put at, and
     only while nobody has that version. The next commit is tried at that same version or finds it
     taken: it wins the version, and then the late one never lands; or it loses to the late one, sees
-        that it moved a position that
-    is no longer the expected one, and is refused in turn. So no row is stored twice, whichever
-    comes first.
+    that a position is no longer the expected one, and is refused in turn. So no row is stored
+    twice, whichever comes first.
     """
 
     def __init__(
@@ -107,7 +110,15 @@ class Pipeline:
             batching: How to merge batches before they are stored; None stores each as it comes.
             on_event: Told of what happens, in the caller's thread.
             clock: Where time comes from.
+
+        Raises:
+            InvalidInputError: An argument of another type.
         """
+        check_methods("source", source, SOURCE_METHODS, remedy="Give a Source, as sl.TableSource.")
+        check_methods("sink", sink, SINK_METHODS, remedy="Give a Sink, as sl.TableSink.")
+        check_type("batching", batching, Batching, remedy="Give sl.Batching(max_rows=1000).")
+        check_callable("transform", transform)
+        check_callable("on_event", on_event)
         self._source = source
         self._sink = sink
         self._transform = transform
@@ -125,8 +136,8 @@ class Pipeline:
     def run(self, *, stop: Callable[[], bool] | None = None) -> PipelineResult:
         """Run until the source ends, or until ``stop()`` was called or the given one returns true.
 
-        What was read by then is stored. Source and sink are closed in every case, so that a
-        pipeline runs once.
+        What was read by then is stored; only where that commit is refused after a stop, the next
+        run reads it again. Source and sink are closed in every case, so that a pipeline runs once.
 
         Raises:
             FencedError: Another owner keeps moving our positions.
@@ -156,14 +167,20 @@ class Pipeline:
         return self._sink.committed()
 
     def _carry(self, stop: Callable[[], bool]) -> None:
-        """Go through the source; once more where the last commit was refused after its end."""
+        """Go through the source; again as long as a commit was refused on the way.
+
+        A source may have handed on its last batch before the refusal, and end without going back.
+        """
         while True:
+            rewinds = self._result.rewinds
             for batch in self._source.batches():
                 self._take(batch)
                 if self._is_stopping or stop():
                     self._result = replace(self._result, is_stopped=True)
                     break
-            if not self._collector or self._store() or self._result.is_stopped:
+            if self._collector:
+                self._store()
+            if self._result.is_stopped or self._result.rewinds == rewinds:
                 return
 
     def _take(self, batch: Batch | None) -> None:
@@ -177,10 +194,11 @@ class Pipeline:
         self._tend()
 
     def _collect(self, batch: Batch) -> None:
+        has_rows = batch.data.num_rows > 0
         if self._transform is not None:
             batch = replace(batch, data=self._transform(batch.data))
         if self._collector.fits(batch) or self._store():
-            self._collector.add(batch, self._clock.monotonic())
+            self._collector.add(batch, self._clock.monotonic(), lingers=has_rows)
 
     def _store(self) -> bool:
         """Store what was collected; False where the source was rewound instead."""

@@ -72,6 +72,16 @@ def parse_start(start: Start) -> Start:
     return start
 
 
+def is_moving(start: Start) -> bool:
+    """Whether a parsed start may mean a later version when it is found out again later.
+
+    "latest" does with each commit, a timestamp when log clean-up has removed what it meant. Rows
+    would be left out then, unless what it meant at first is stored. A later snapshot leaves out
+    none: it holds them.
+    """
+    return start == "latest" or isinstance(start, datetime)
+
+
 def _parsed_text(text: str) -> Start:
     if text.startswith("{"):
         return Offset.from_json(text)
@@ -189,7 +199,7 @@ def _after_offset(log: Log, offset: Offset) -> Beginning:
     is_between = offset.index == BEFORE_FIRST_FILE and not offset.rows_done
     definition = _definition(log, version - 1 if is_between else version)
     _check_table(log, offset, definition)
-    if definition.version < version - 1:
+    if definition.version < (version - 1 if is_between else version):
         raise TableReplacedError(
             "The position lies past the table's newest version.",
             where=log.url,

@@ -16,6 +16,7 @@ from streamlake.errors import InvalidInputError, TableExistsError, TableNotFound
 from streamlake.log import CommitResult, Log, MarkerClaim, Transaction, staged_markers
 from streamlake.protocol import Metadata, SetTransaction, set_transaction_retention_ms
 from streamlake.storage import open_store
+from streamlake.stream.arguments import check_names, check_type
 from streamlake.stream.contracts import Batch, Positions
 
 logger = logging.getLogger(__name__)
@@ -84,15 +85,18 @@ class TableSink:
             clock: Where time and ids come from, where the target is a location.
 
         Raises:
-            InvalidInputError: An app_id that is empty or holds "/".
+            InvalidInputError: An app_id that is empty or holds "/"; an argument of another type.
         """
-        if not app_id or "/" in app_id:
+        check_target("target", target)
+        if not isinstance(app_id, str) or not app_id or "/" in app_id:
             raise InvalidInputError(
-                "An app_id must not be empty and must not hold a slash: markers are named "
+                "An app_id must be a text, not empty and without a slash: markers are named "
                 '"<app_id>/<part of the source>".',
                 found=repr(app_id),
                 remedy='Use a name such as "orders-ingest".',
             )
+        check_type("schema", schema, pa.Schema, remedy="Give a pyarrow.Schema.")
+        check_names("partition_by", partition_by)
         self._target = target
         self._app_id = app_id
         self._schema = schema
@@ -206,7 +210,7 @@ class TableSink:
         self._log = None
 
     def _commit(self, log: Log, data: pa.Table, markers: Sequence[SetTransaction]) -> CommitResult:
-        expect = {marker.app_id: self._expected.get(marker.app_id) for marker in markers}
+        expect = {marker.app_id: self._expected.get(marker.app_id) for marker in markers} or None
         append = (
             partial(operations.append, log, data)
             if data.num_rows
@@ -285,6 +289,21 @@ class TableSink:
             found=found,
             remedy="An app_id keeps one kind of source for life: use another app_id.",
         )
+
+
+def check_target(name: str, target: object) -> None:
+    """Refuse what is neither a location nor a handle on a table.
+
+    Raises:
+        InvalidInputError: It is neither; the argument is named.
+    """
+    if isinstance(target, (str, PathLike, Log)) or isinstance(getattr(target, "log", None), Log):
+        return
+    raise InvalidInputError(
+        f"{name} must be a table's location or a handle on it.",
+        found=repr(target),
+        remedy="Give a path, a URL, or what Table.open() returns.",
+    )
 
 
 def _kind(name: str) -> str:

@@ -10,12 +10,14 @@ from streamlake.clock import SYSTEM_CLOCK, Clock
 from streamlake.errors import InvalidInputError, TableReplacedError
 from streamlake.log import Log
 from streamlake.storage import open_store
+from streamlake.stream.arguments import check_type
 from streamlake.stream.contracts import Batch, Positions
 from streamlake.stream.offset import Offset
 from streamlake.stream.options import TailOptions
-from streamlake.stream.start import Start
-from streamlake.stream.table_sink import HasLog, Target
-from streamlake.stream.tailer import Stop, Tailer
+from streamlake.stream.plan import reading_of
+from streamlake.stream.start import Start, is_moving, parse_start
+from streamlake.stream.table_sink import HasLog, Target, check_target
+from streamlake.stream.tailer import OPTIONS_REMEDY, Stop, Tailer, check_stop
 
 EMPTY_VERSIONS_PER_BATCH = 100
 """After that many versions without rows a batch without rows moves the stored position past them,
@@ -30,9 +32,10 @@ class TableSource:
     rows, exactly once.
 
     Where the sink has a position of this table, the source resumes after it; otherwise it begins at
-    ``start``, which is found out once, when the source is opened. Positions of another table but
-    none of this one are an error: the table was made anew, or the sink's app_id belongs to another
-    pipeline.
+    ``start``, which is found out once, when the source is opened. What ``"latest"`` or a timestamp
+    was found to mean is the position of a first batch without rows, so that a crash before the
+    first row is stored moves it no further. Positions of another table but none of this one are an
+    error: the table was made anew, or the sink's app_id belongs to another pipeline.
     """
 
     def __init__(
@@ -54,9 +57,16 @@ class TableSource:
             options: Bounds and policies of the tail; ``whole_files`` is always set.
             storage_options: As ``Table.open``, where the source is a location.
             clock: Where time comes from, where the source is a location.
+
+        Raises:
+            InvalidInputError: No such start or stop; an argument of another type.
         """
+        check_target("source", source)
+        check_type("options", options, TailOptions, remedy=OPTIONS_REMEDY)
+        check_stop(stop)
         self._source = source
-        self._start = start
+        self._start = parse_start(start)
+        self._is_moving = is_moving(self._start)
         self._stop = stop
         self._options = replace(options or TailOptions(), whole_files=True)
         self._storage_options = storage_options
@@ -65,6 +75,7 @@ class TableSource:
         self._committed: Callable[[], Positions] = dict
         self._tailer: Tailer | None = None
         self._steps: Generator[Batch | None, None, None] | None = None
+        self._first: Batch | None = None
         self._emitted_version = 0
 
     def open(self, committed: Callable[[], Positions]) -> None:
@@ -74,7 +85,7 @@ class TableSource:
             TableNotFoundError: There is no table.
             LogTruncatedError: Versions that were not read have been removed by log clean-up.
             TableReplacedError: The stored positions are of another table.
-            InvalidInputError: No such start or stop.
+            InvalidInputError: A timestamp in the future, or a snapshot past the stop.
         """
         self._committed = committed
         self._log = self._opened()
@@ -88,6 +99,10 @@ class TableSource:
         """
         while True:
             tailer, steps = self._running()
+            first, self._first = self._first, None
+            if first is not None:
+                yield first
+                continue
             step = next(steps, _ENDED)
             if step is _ENDED:
                 return
@@ -131,7 +146,21 @@ class TableSource:
         if start is self._start and not isinstance(start, (int, Offset)):
             self._start = self._tailer.start
         self._emitted_version = self._tailer.first_version
+        is_told = self._is_moving and table_id not in positions
+        self._first = self._told(log, table_id, self._tailer) if is_told else None
         self._steps = self._tailer.steps()
+
+    def _told(self, log: Log, table_id: str, tailer: Tailer) -> Batch:
+        """A batch without rows at the position before all that the tailer will hand on."""
+        start = tailer.start
+        if not isinstance(start, Offset):
+            start = Offset(reservoir_id=table_id, reservoir_version=start)
+        reading = tailer.reading
+        if reading is None:
+            first, columns = log.definition(tailer.first_version), self._options.columns
+            reading = reading_of(first.metadata, first.protocol, columns, where=log.url)
+        empty = Batch(data=reading.projected_schema.empty_table(), offset=start)
+        return self._positioned(empty)
 
     def _running(self) -> tuple[Tailer, Generator[Batch | None, None, None]]:
         if self._tailer is None or self._steps is None:

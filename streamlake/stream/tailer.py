@@ -16,6 +16,7 @@ from streamlake.errors import (
 )
 from streamlake.log import Commit, Log, LogTail, find_segment
 from streamlake.protocol import commit_path
+from streamlake.stream.arguments import check_type
 from streamlake.stream.contracts import Batch
 from streamlake.stream.cutting import BatchCutter, PlannedVersion
 from streamlake.stream.offset import Offset
@@ -41,6 +42,7 @@ IDLE_POLLS_PER_CHECK = 32
 """Of that many idle polls one asks whether the last commit read is still there."""
 MAX_RECOVERIES = 3
 """How often in a row, without a batch in between, a policy for lost versions is applied."""
+OPTIONS_REMEDY = "Give sl.TailOptions(...), as in options=sl.TailOptions(max_rows=1000)."
 VERSIONS_AHEAD = 32
 """The most versions that are planned before it is their turn."""
 
@@ -106,6 +108,7 @@ class Tailer:
         follow: bool = True,
         options: TailOptions | None = None,
     ) -> None:
+        check_type("options", options, TailOptions, remedy=OPTIONS_REMEDY)
         self._log = log
         self._options = options or TailOptions()
         self._poll_min_s, self._poll_max_s = self._options.poll_bounds_s(log.url)
@@ -116,7 +119,7 @@ class Tailer:
         self._idle_polls = 0
         self._idle_since_s: float | None = None
         self._passed: Offset | None = None
-        _check_stop(stop)
+        check_stop(stop)
         try:
             self._enter(find_beginning(log, start))
         except LogTruncatedError as error:
@@ -330,7 +333,12 @@ class Tailer:
         clock.sleep(min(max(longest, self._poll_min_s), self._poll_max_s))
 
 
-def _check_stop(stop: object) -> None:
+def check_stop(stop: object) -> None:
+    """Refuse what is no ``Stop``.
+
+    Raises:
+        InvalidInputError: It is none.
+    """
     is_version = isinstance(stop, int) and not isinstance(stop, bool) and stop >= 0
     if stop is not None and stop != "latest" and not is_version:
         raise InvalidInputError(

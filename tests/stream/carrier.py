@@ -1,7 +1,8 @@
 """The program that the tests of crashes run and kill: one pipeline from a table to a table.
 
-Arguments: the source, the target, and when to stop dead. "before N" kills the process at its Nth
-write before it begins, "after N" between the commit and its acknowledgement, "never" runs on.
+Arguments: the source, the target, where to start, and when to stop dead. "before N" kills the
+process at its Nth write before it begins, "after N" between the commit and its acknowledgement,
+"never" runs on.
 """
 
 import os
@@ -33,12 +34,12 @@ class MortalSink(sl.TableSink):
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def main(source: str, target: str, moment: str, turn: int) -> None:
+def main(source: str, target: str, start: str, moment: str, turn: int) -> None:
     options = sl.TailOptions(max_rows=1)
-    begin = sl.TableSource(source, stop="latest", options=options)
+    begin = sl.TableSource(source, start=start, stop="latest", options=options)
     result = sl.Pipeline(begin, MortalSink(target, moment, turn)).run()
     print(result.rows)  # noqa: T201 -- that is its answer
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]))
+    main(sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4], int(sys.argv[5]))

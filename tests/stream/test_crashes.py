@@ -15,9 +15,9 @@ HERE = Path(__file__).parent
 COMMITS = 6
 
 
-def carry(source: sl.Table, target: sl.Table, *moment: str) -> int:
+def carry(source: sl.Table, target: sl.Table, *moment: str, start: str = "earliest") -> int:
     """Run the carrier; its exit code."""
-    program = [sys.executable, str(HERE / "carrier.py"), source.url, target.url, *moment]
+    program = [sys.executable, str(HERE / "carrier.py"), source.url, target.url, start, *moment]
     return subprocess.run(program, check=False, timeout=60, stdout=subprocess.PIPE).returncode
 
 
@@ -53,6 +53,15 @@ def test_a_pipeline_that_is_killed_while_it_follows_goes_on(source, target):
     source.append(rows(100))
     assert carry(source, target, "never", "0") == 0
     assert stored(target) == [*range(2 * COMMITS), 100]
+
+
+def test_where_the_latest_was_outlasts_kills_before_the_first_row_is_stored(source, target):
+    assert carry(source, target, "after", "1", start="latest") == -signal.SIGKILL
+    source.append(rows(100))
+    assert carry(source, target, "before", "1", start="latest") == -signal.SIGKILL
+    source.append(rows(101))
+    assert carry(source, target, "never", "0", start="latest") == 0
+    assert stored(target) == [100, 101]
 
 
 class Owner:

@@ -146,7 +146,10 @@ def test_batches_of_other_columns_are_not_merged():
     assert [batch.data.shape for batch in sink.written] == [(1, 1), (2, 2)]
 
 
-@pytest.mark.parametrize("bad", [{"max_rows": 0}, {"max_bytes": 0}, {"linger_ms": -1}])
+@pytest.mark.parametrize(
+    "bad",
+    [{"max_rows": 0}, {"max_bytes": 0}, {"linger_ms": -1}, {"max_rows": "5"}, {"linger_ms": True}],
+)
 def test_a_batching_that_can_not_be_is_refused(bad):
     with pytest.raises(sl.InvalidInputError):
         sl.Batching(**bad)
@@ -206,6 +209,108 @@ def test_a_commit_that_is_refused_at_the_end_of_the_source_is_read_again():
     pipeline(source, sink, batching=sl.Batching(linger_ms=60_000)).run()
     assert sink.numbers() == [0, 1, 2, 3]
     assert source.calls.count("batches") == 3
+
+
+class TellingSource(NumbersSource):
+    """Tells where it ended in a last batch without rows; each batch takes a second to come."""
+
+    def __init__(self, sizes, clock: ManualClock) -> None:
+        super().__init__(sizes)
+        self._clock = clock
+
+    def batches(self):
+        for step in super().batches():
+            yield step
+            self._clock.advance(1)
+        yield sl.Batch(data=rows(), positions={PART: self._next})
+
+
+@pytest.mark.parametrize("linger_ms", [0, 500, 1000, 60_000])
+@pytest.mark.parametrize("refused", [1, 2, 3])
+@pytest.mark.parametrize("sizes", [[1], [2, None], [1, 1], [1, None, 1, None]])
+def test_a_refusal_at_any_moment_of_the_last_batches_loses_nothing(sizes, refused, linger_ms):
+    clock, sink = ManualClock(), ListSink([*([None] * (refused - 1)), fenced(), fenced()])
+    batching = sl.Batching(linger_ms=linger_ms)
+    pipeline(TellingSource(sizes, clock), sink, batching=batching, clock=clock).run()
+    count = sum(size or 0 for size in sizes)
+    assert sink.numbers() == list(range(count))
+    assert sink.committed() == {PART: count}
+
+
+def test_a_refusal_while_the_sink_is_tended_after_the_last_batch_loses_nothing():
+    class FencedOnce(ListSink):
+        def tend(self):
+            self.calls.append("tend")
+            if self.calls.count("tend") == 2:
+                raise fenced()
+
+    sink = FencedOnce()
+    pipeline(NumbersSource([1, 1]), sink, batching=sl.Batching(linger_ms=60_000)).run()
+    assert sink.numbers() == [0, 1]
+
+
+def test_after_a_stop_a_refused_commit_is_left_to_the_next_run():
+    sink = ListSink([fenced()])
+    batching = sl.Batching(linger_ms=60_000)
+    result = pipeline(NumbersSource([1, 1]), sink, batching=batching).run(stop=lambda: True)
+    assert (result.is_stopped, result.batches, sink.numbers()) == (True, 0, [])
+    pipeline(NumbersSource([1, 1]), sink).run()
+    assert sink.numbers() == [0, 1]
+
+
+class Reassigned(NumbersSource):
+    """Asks for the stored positions with a batch in hand, as when parts are dealt anew."""
+
+    def batches(self):
+        for turn, step in enumerate(super().batches()):
+            if turn == 2:
+                self.rewind()
+                yield None
+            else:
+                yield step
+
+
+@pytest.mark.parametrize("max_rows", [1, 2, 3, 100])
+def test_a_source_that_asks_for_the_positions_by_itself_repeats_and_loses_nothing(max_rows):
+    source, sink = Reassigned([2, 2, 2, 2, 1]), ListSink()
+    batching = sl.Batching(max_rows=max_rows, linger_ms=60_000)
+    pipeline(source, sink, batching=batching).run()
+    assert sink.numbers() == list(range(9))
+
+
+def test_a_position_without_rows_is_stored_at_once_where_nothing_waits():
+    class Begins(NumbersSource):
+        def batches(self):
+            yield sl.Batch(data=rows(), positions={PART: -1})
+            yield from super().batches()
+
+    sink, batching = ListSink(), sl.Batching(linger_ms=60_000)
+    pipeline(Begins([1, 1]), sink, batching=batching).run()
+    assert [batch.data.num_rows for batch in sink.written] == [0, 2]
+
+
+def test_rows_that_a_transform_drops_linger_like_others():
+    sink, batching = ListSink(), sl.Batching(linger_ms=60_000)
+    pipeline(
+        NumbersSource([1, 1]), sink, batching=batching, transform=lambda data: data.slice(0, 0)
+    ).run()
+    assert len(sink.written) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("source", ListSink()),
+        ("sink", NumbersSource([])),
+        ("batching", 100),
+        ("transform", "upper"),
+        ("on_event", 1),
+    ],
+)
+def test_an_argument_of_another_type_is_refused_by_name(name, value):
+    given = {"source": NumbersSource([]), "sink": ListSink(), name: value}
+    with pytest.raises(sl.InvalidInputError, match=f"^{name} must"):
+        sl.Pipeline(**given)
 
 
 def test_commits_that_are_refused_for_ever_end_the_run():

@@ -139,10 +139,21 @@ def test_opening_writes_nothing_and_a_write_makes_two_requests(table):
     assert [method for method, _ in store.requests] == ["put", "put_if_absent"]
 
 
-@pytest.mark.parametrize("app_id", ["", "a/b", "/"])
+@pytest.mark.parametrize("app_id", ["", "a/b", "/", 5, None])
 def test_an_app_id_that_can_not_be_is_refused(app_id):
     with pytest.raises(sl.InvalidInputError, match="app_id"):
         sl.TableSink("memory://unused", app_id=app_id)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("target", 5), ("target", None), ("schema", {"n": "long"}), ("partition_by", "n")],
+)
+def test_an_argument_of_another_type_is_refused_by_name(name, value):
+    given = {"target": "memory://unused", "app_id": APP, name: value}
+    with pytest.raises(sl.InvalidInputError, match=f"^{name} must") as caught:
+        sl.TableSink(**given)
+    assert caught.value.found == repr(value)
 
 
 def test_a_sink_that_is_not_open_says_so():

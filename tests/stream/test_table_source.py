@@ -1,12 +1,14 @@
 """A table as a source: whole files, positions that a sink stores, table to table exactly once."""
 
 import threading
+from datetime import UTC, datetime
 
 import pytest
 
 import streamlake as sl
 from stream.builders import (
     SCHEMA,
+    clock_of,
     commit,
     drop_commits,
     fresh,
@@ -68,6 +70,94 @@ def test_it_begins_where_it_is_told_when_nothing_is_stored():
     copy(source, target, start=2)
     copy(source, target, start="earliest")
     assert stored(target) == [2, 3]
+
+
+class CrashingSink(sl.TableSink):
+    """Crashes where rows are to be stored."""
+
+    def write(self, batch):
+        if batch.data.num_rows:
+            raise KeyboardInterrupt
+        return super().write(batch)
+
+
+def crash_at_rows(source: sl.Table, target: sl.Table, **options) -> None:
+    """Follow the source from there; while idle it gets row 8, and storing that crashes."""
+    begun = source.version
+
+    def feed(event: sl.PipelineEvent) -> None:
+        if event.kind.name == "IDLE" and source.version == begun:
+            source.append(rows(8))
+
+    pipeline = sl.Pipeline(
+        sl.TableSource(source, start=options.pop("start")),
+        CrashingSink(target, app_id="copy"),
+        on_event=feed,
+        clock=clock_of(source),
+        **options,
+    )
+    with pytest.raises(KeyboardInterrupt):
+        pipeline.run()
+
+
+@pytest.mark.parametrize("linger_ms", [0, 500])
+def test_the_latest_stays_what_it_was_over_a_crash_before_the_first_row(linger_ms):
+    source, target = table_of([1], [2]), new_table()
+    crash_at_rows(source, target, start="latest", batching=sl.Batching(linger_ms=linger_ms))
+    source.append(rows(9))
+    copy(source, target, start="latest")
+    copy(source, target, start="latest")
+    assert stored(target) == [8, 9]
+
+
+def test_a_timestamp_stays_what_it_was_though_log_clean_up_goes_past_it():
+    source, target = table_of([1], [2]), new_table()
+    now = datetime.fromtimestamp(clock_of(source).now_ms() / 1000, tz=UTC)
+    clock_of(source).advance(1)
+    crash_at_rows(source, target, start=now)
+    source.append(rows(9))
+    source.checkpoint()
+    drop_commits(source, 0, 1, 2, 3)
+    with pytest.raises(sl.LogTruncatedError):
+        copy(source, target, start=now)
+
+
+def test_a_timestamp_before_the_first_version_is_stored_as_the_first_position():
+    source, target = table_of([1], [2]), new_table()
+    result = copy(source, target, start="1970-01-01T00:00:00Z")
+    assert (stored(target), result.batches) == ([1, 2], 3)
+
+
+def test_bounded_runs_from_the_latest_copy_what_came_between_them():
+    source, target = table_of([1]), new_table()
+    for number in (2, 3):
+        copy(source, target, start="latest")
+        source.append(rows(number))
+    copy(source, target, start="latest")
+    assert stored(target) == [2, 3]
+
+
+def test_a_start_that_stays_where_it_is_is_not_stored():
+    source = table_of([1])
+    for start in ("earliest", "snapshot", 2, sl.Offset.after_version(1, source.id)):
+        target = new_table()
+        stopped = sl.TableSource(source, start=start, stop="latest")
+        sl.Pipeline(stopped, sl.TableSink(target, app_id="copy")).run(stop=lambda: True)
+        assert len(target.markers()) == target.log.head.version == len(stored(target))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("source", 5), ("options", {"max_rows": 1}), ("source", None)]
+)
+def test_an_argument_of_another_type_is_refused_by_name(name, value):
+    with pytest.raises(sl.InvalidInputError, match=f"^{name} must"):
+        sl.TableSource(**{"source": "memory://unused", name: value})
+
+
+@pytest.mark.parametrize("place", [{"start": None}, {"start": -1}, {"stop": "now"}, {"stop": -1}])
+def test_a_start_and_a_stop_that_can_not_be_are_refused_before_it_is_opened(place):
+    with pytest.raises(sl.InvalidInputError, match="There is no st"):
+        sl.TableSource("memory://unused", **place)
 
 
 def test_a_snapshot_is_copied_and_then_what_follows():

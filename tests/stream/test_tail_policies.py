@@ -221,7 +221,25 @@ def test_an_unknown_policy_is_refused(name):
         sl.TailOptions(**unknown)
 
 
-@pytest.mark.parametrize("bad", [{"max_rows": 0}, {"poll_min_s": 0}, {"poll_max_s": -1.0}])
-def test_bounds_that_can_not_be_are_refused(bad):
-    with pytest.raises(sl.InvalidInputError):
-        sl.TailOptions(**bad)
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("max_rows", 0),
+        ("max_rows", "5"),
+        ("poll_min_s", 0),
+        ("poll_max_s", -1.0),
+        ("poll_max_s", float("nan")),
+        ("poll_min_s", "1"),
+        ("columns", "n"),
+        ("columns", 1),
+    ],
+)
+def test_options_that_can_not_be_are_refused_by_name(name, value):
+    with pytest.raises(sl.InvalidInputError, match=f"^{name} must") as caught:
+        sl.TailOptions(**{name: value})
+    assert caught.value.found == repr(value)
+
+
+def test_options_of_another_type_are_refused():
+    with pytest.raises(sl.InvalidInputError, match="TailOptions"):
+        table_of([1]).tail(options={"max_rows": 5})

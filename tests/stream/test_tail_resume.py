@@ -172,8 +172,9 @@ def test_an_offset_of_another_table_is_refused():
 
 def test_an_offset_past_the_end_is_refused():
     table = table_of([1])
-    with pytest.raises(sl.TableReplacedError, match="past the table's newest version"):
-        table.tail(sl.Offset(reservoir_id=table.id, reservoir_version=3))
+    for place in ({"reservoir_version": 3}, {"reservoir_version": 2, "index": 0}):
+        with pytest.raises(sl.TableReplacedError, match="past the table's newest version"):
+            table.tail(sl.Offset(reservoir_id=table.id, **place))
 
 
 @pytest.mark.parametrize("place", [{"index": 1}, {"index": 0, "rows_done": 1}, {"rows_done": 3}])
