@@ -52,28 +52,20 @@ def check_position(schema: StructType) -> None:
     Raises:
         InvalidInputError: A column of the position is missing, there twice or of another type.
     """
-    missing = [name for name in POSITION_TYPES if name not in schema.names]
-    if missing:
+    for name, needed in POSITION_TYPES.items():
+        kinds = [field.dataType for field in schema if field.name == name]
+        if len(kinds) == 1 and isinstance(kinds[0], needed):
+            continue
+        found = " and ".join(kind.simpleString() for kind in kinds)
         raise sl.InvalidInputError(
-            'markers="kafka" needs the columns topic, partition and offset.',
-            found=f"missing: {', '.join(missing)}",
-            remedy="Keep them in the rows, and in the table.",
+            'markers="kafka" needs the columns topic, partition and offset, each once and as '
+            "Kafka's source gives it.",
+            found=f"{name} is {found}, not {' or '.join(kind().simpleString() for kind in needed)}"
+            if kinds
+            else f"missing: {name}",
+            remedy="Keep them as they are in the rows, and in the table; what is made of them goes "
+            "into other columns.",
         )
-    for field in schema:
-        needed = POSITION_TYPES.get(field.name)
-        if schema.names.count(field.name) > 1 and needed is not None:
-            raise sl.InvalidInputError(
-                f'markers="kafka" needs the column {field.name!r} once.',
-                found=f"it is there {schema.names.count(field.name)} times",
-                remedy="Drop or rename the others.",
-            )
-        if needed is not None and not isinstance(field.dataType, needed):
-            raise sl.InvalidInputError(
-                f'markers="kafka" needs the column {field.name!r} as Kafka\'s source gives it.',
-                found=f"{field.name} is {field.dataType.simpleString()}; needed is "
-                + " or ".join(kind().simpleString() for kind in needed),
-                remedy="Keep it as it is; what is made of it goes into another column.",
-            )
 
 
 def _leaves(name: str, kind: DataType) -> Iterator[tuple[str, DataType]]:

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 QUERY_ID = "sql.streaming.queryId"
-"""Spark's name of the local property."""
+BATCH_ID = "streaming.sql.batchId"
+"""Spark's names of the local properties."""
 
 KafkaRanges: TypeAlias = Mapping[tuple[str, int], tuple[int | None, int]]
 """By topic and partition the first offset of a batch and the one after its last. No first offset:
@@ -35,6 +36,8 @@ class Query:
     """Kept in the checkpoint folder: the same after a restart, a new one without the folder."""
     run_id: str
     """Of this start of the query."""
+    batch: str
+    """Spark's number of the batch, whatever the sink is told."""
     execution: Any
     """Spark's StreamExecution."""
     active: Any
@@ -62,11 +65,11 @@ def running_query(df: DataFrame) -> Query:
             remedy="Run the query in a classic Spark session.",
         )
     context = df.sparkSession.sparkContext
-    query_id = context.getLocalProperty(QUERY_ID)
+    query_id, batch = (context.getLocalProperty(name) for name in (QUERY_ID, BATCH_ID))
     active = session.sharedState().activeStreamingQueries()
     jvm: Any = context._jvm  # noqa: SLF001 - the one way to the JVM
     execution = None if query_id is None else active.get(jvm.java.util.UUID.fromString(query_id))
-    if query_id is None or execution is None:
+    if query_id is None or batch is None or execution is None:
         raise sl.InvalidInputError(
             "ForeachBatchSink was called outside of a streaming query.",
             found=f"no {QUERY_ID} among the local properties of the thread",
@@ -74,7 +77,7 @@ def running_query(df: DataFrame) -> Query:
             "you hand over, on the same thread.",
         )
     run_id = execution.runId().toString()
-    return Query(id=query_id, run_id=run_id, execution=execution, active=active)
+    return Query(id=query_id, run_id=run_id, batch=batch, execution=execution, active=active)
 
 
 def kafka_ranges(query: Query) -> KafkaRanges:

@@ -9,14 +9,14 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
-from pyspark.sql.pandas.types import to_arrow_schema
 
 import streamlake as sl
 from pyspark_streamlake.batch_markers import BatchMarkers
-from pyspark_streamlake.claims import claim_for
+from pyspark_streamlake.claims import claim_for, turn
+from pyspark_streamlake.columns import check_position, table_schema
 from pyspark_streamlake.kafka_markers import KafkaMarkers, stored_markers
 from pyspark_streamlake.query import Query, running_query
-from pyspark_streamlake.staging import POSITION_COLUMNS, StageTask, stage
+from pyspark_streamlake.staging import StageTask, stage
 from pyspark_streamlake.steps import Markers, Step, check_app_id, check_expiry
 from pyspark_streamlake.tables import open_or_create
 
@@ -43,8 +43,9 @@ class ForeachBatchSink:
     """Appends the batches of a streaming query to a table: ``df.writeStream.foreachBatch(sink)``.
 
     Spark's tasks write the data files, the driver makes one commit a batch, and the markers of the
-    commit say which batch it was. A sink serves one query at a time, on a classic Spark session;
-    the package must be installed on the executors, which must reach the table under the same URL.
+    commit say which batch it was. A sink serves one query at a time, on a classic Spark session,
+    and takes one dataframe a batch; the package must be installed on the executors, which must
+    reach the table under the same URL.
 
     Delivery: exactly once. With ``markers="batch"`` as long as the query keeps its checkpoint
     folder; without it the sink refuses to go on. With ``markers="kafka"`` also without it: the
@@ -113,20 +114,18 @@ class ForeachBatchSink:
 
         Raises:
             FencedError: Another query owns the app_id, or the checkpoint folder was lost.
-            InvalidInputError: The query can't be written this way, or its first batch would leave
-                out records (``markers="kafka"``).
+            InvalidInputError: The query can't be written this way, its first batch would leave out
+                records (``markers="kafka"``), or this run has given the batch a dataframe before.
             SchemaMismatchError: The rows do not fit the table.
             CommitUnknownError: The outcome could not be learnt in time; start the query again.
         """
         query = running_query(df)
         try:
+            if self._probe is not None:
+                check_position(df.schema)
             run = self._run_of(query, df)
-            for _ in range(FENCED_TRIES - 1):
-                try:
-                    return run.write(df, batch_id)
-                except sl.FencedError as error:
-                    run.markers.reread(error)
-            return run.write(df, batch_id)
+            with turn(query, run.table, self._app_id):
+                return run.write_fenced(df, batch_id)
         except BaseException:
             self.close()
             raise
@@ -171,7 +170,7 @@ class ForeachBatchSink:
         check_expiry(table)
         claim = claim_for(query, table, self._app_id)
         try:
-            self._run = _Run(query, table, self._markers(table, df), claim)
+            self._run = _Run(query, table, self._markers(table), claim)
         except BaseException:
             claim.close()
             raise
@@ -182,21 +181,14 @@ class ForeachBatchSink:
             return sl.Table.open(self._url, storage_options=self._storage_options)
         return open_or_create(
             self._url,
-            schema=partial(to_arrow_schema, df.schema, timezone="UTC"),
+            schema=partial(table_schema, df.schema),
             partition_by=self._partition_by,
             storage_options=self._storage_options,
         )
 
-    def _markers(self, table: sl.Table, df: DataFrame) -> Markers:
+    def _markers(self, table: sl.Table) -> Markers:
         if self._probe is None:
             return BatchMarkers(table, self._app_id, assume_committed=self._assume_committed)
-        missing = [name for name in POSITION_COLUMNS if name not in df.columns]
-        if missing:
-            raise sl.InvalidInputError(
-                'markers="kafka" needs the columns topic, partition and offset.',
-                found=f"missing: {', '.join(missing)}",
-                remedy="Keep them in the rows, and in the table.",
-            )
         return KafkaMarkers(
             table, self._app_id, gaps=self._probe, from_earliest=self._from_earliest
         )
@@ -219,14 +211,23 @@ class _Run:
         self.query = query
         self.markers = markers
         self.claim = claim
-        self._table = table
+        self.table = table
+
+    def write_fenced(self, df: DataFrame, batch_id: int) -> Written | None:
+        """Write a batch, anew where another owner moved a marker and that can be answered."""
+        for _ in range(FENCED_TRIES - 1):
+            try:
+                return self.write(df, batch_id)
+            except sl.FencedError as error:
+                self.markers.reread(error)
+        return self.write(df, batch_id)
 
     def write(self, df: DataFrame, batch_id: int) -> Written | None:
         """Stage and commit a batch, unless the table has it."""
         step = self.markers.step(self.query, batch_id)
         if step is None:
             return None
-        files = stage(df, StageTask(stager=self._table.stager(), windows=step.windows))
+        files = stage(df, StageTask(stager=self.table.stager(), windows=step.windows))
         if not files and not step.commits_empty:
             return None
         result = self._commit(files, step, batch_id)
@@ -235,7 +236,7 @@ class _Run:
         return Written(version=result.version, rows=rows, files=len(files))
 
     def _commit(self, files: Sequence[sl.AddFile], step: Step, batch_id: int) -> sl.CommitResult:
-        return self._table.commit_staged(
+        return self.table.commit_staged(
             files,
             txn=step.markers,
             expect=step.expect,

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from pyspark.errors import PythonException
 
 import streamlake as sl
+from pyspark_streamlake.columns import POSITION_TYPES
 from pyspark_streamlake.failures import typed_error
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 FILES = pa.schema([pa.field("file", pa.binary())])
 FILES_DDL = "file binary"
-POSITION_COLUMNS = ("topic", "partition", "offset")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +91,7 @@ def trimmed(batch: pa.RecordBatch, windows: Mapping[tuple[str, int], Window]) ->
 
 def _bounds(batch: pa.RecordBatch) -> list[dict[str, Any]]:
     """The first and last offset of each topic and partition."""
-    nulls = [name for name in POSITION_COLUMNS if batch.column(name).null_count]
+    nulls = [name for name in POSITION_TYPES if batch.column(name).null_count]
     if nulls:
         raise sl.InvalidInputError(
             "A row does not say where in Kafka it comes from.",

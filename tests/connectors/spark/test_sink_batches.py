@@ -218,3 +218,81 @@ def test_a_sink_that_can_never_work_is_refused_at_once(table, wrong):
 def test_a_table_in_memory_is_refused_for_tasks_do_not_see_it():
     with pytest.raises(sl.InvalidInputError, match="memory"):
         ForeachBatchSink("memory://here", app_id="a")
+
+
+def in_two(sink, other=None):
+    """A function for foreachBatch that writes the even ids, then the odd ones."""
+
+    def write(rows, batch_id):
+        sink(rows.where("id % 2 = 0"), batch_id)
+        (other or sink)(rows.where("id % 2 = 1"), batch_id)
+
+    return write
+
+
+def test_a_second_dataframe_of_one_batch_is_refused(arrivals, table, checkpoint):
+    arrivals.add(1, 2)
+    sink = ForeachBatchSink(table.url, app_id="agg")
+    for _ in range(2):  # a query that is started again does not lose it either
+        with pytest.raises(StreamingQueryException, match="one dataframe a batch") as caught:
+            drain(arrivals.rows, in_two(sink), checkpoint)
+        assert "app_id 'agg' has had its dataframe of batch 0" in str(caught.value)
+    assert ids(table) == [2]
+
+
+def test_a_refused_dataframe_is_written_by_a_sink_with_an_app_id_of_its_own(
+    arrivals, table, checkpoint
+):
+    arrivals.add(1, 2)
+    sink = ForeachBatchSink(table.url, app_id="agg")
+    with pytest.raises(StreamingQueryException, match="an app_id of its own for each"):
+        drain(arrivals.rows, in_two(sink), checkpoint)
+    arrivals.add(3, 4)
+    drain(arrivals.rows, in_two(sink, ForeachBatchSink(table.url, app_id="odd")), checkpoint)
+    assert ids(table) == [1, 2, 3, 4]
+
+
+def test_another_sink_of_the_same_app_id_gets_no_second_dataframe(arrivals, table, checkpoint):
+    arrivals.add(1, 2)
+
+    def write(rows, batch_id):
+        for rest in (0, 1):
+            sink = ForeachBatchSink(table.url, app_id="agg")
+            sink(rows.where(f"id % 2 = {rest}"), batch_id)
+            sink.close()
+
+    with pytest.raises(StreamingQueryException, match="one dataframe a batch"):
+        drain(arrivals.rows, write, checkpoint)
+
+
+def test_a_batch_that_failed_after_its_write_is_skipped_by_the_same_sink(
+    arrivals, table, checkpoint
+):
+    arrivals.add(1)
+    sink = ForeachBatchSink(table.url, app_id="agg")
+    told = []
+
+    def write(rows, batch_id):
+        told.append(sink(rows, batch_id))
+        if len(told) == 1:
+            raise RuntimeError("after the write")
+
+    with pytest.raises(StreamingQueryException, match="after the write"):
+        drain(arrivals.rows, write, checkpoint)
+    drain(arrivals.rows, write, checkpoint)
+    assert told[0].rows == 1
+    assert told[1:] == [None]
+    assert ids(table) == [1]
+
+
+def test_a_write_that_failed_may_be_tried_again_in_its_batch(arrivals, table, checkpoint):
+    arrivals.add(1)
+    sink = ForeachBatchSink(table.url, app_id="agg")
+
+    def write(rows, batch_id):
+        with pytest.raises(sl.SchemaMismatchError):
+            sink(rows.withColumnRenamed("name", "label"), batch_id)
+        sink(rows, batch_id)
+
+    drain(arrivals.rows, write, checkpoint)
+    assert ids(table) == [1]
