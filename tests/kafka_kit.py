@@ -35,6 +35,13 @@ def produce(
     assert producer.flush(30) == 0
 
 
+def produce_at(servers: str, topic: str, value: Value, *, millis: int) -> None:
+    """Send one message that carries a time of our choice."""
+    producer = Producer({"bootstrap.servers": servers})
+    producer.produce(topic, value, partition=0, timestamp=millis)
+    assert producer.flush(30) == 0
+
+
 def produce_in_transaction(
     servers: str, topic: str, values: Iterable[Value], *, commit: bool = True
 ) -> None:

@@ -41,7 +41,10 @@ class BridgeOptions:
     """Spark's checkpoint folder; None for one that is removed in the end."""
     start: Literal["earliest", "latest"] = "earliest"
     """Where partitions begin of which the table has nothing yet. The latest is noted in the table
-    before anything is read, so that a crash does not move it."""
+    before anything is read, so that a crash does not move it; once the table has a marker of a
+    topic, its partitions without one (they were empty, or were added since) begin at their
+    earliest. Of a topic that is wholly empty nothing is noted: until its first row is stored, the
+    latest is found anew at each start."""
     until_latest: bool = False
     """Whether to end where the topics ended at the start."""
     interval_s: float = 0.0
@@ -121,16 +124,13 @@ def _source_options(
 
 
 def _note_latest(table: sl.Table, options: BridgeOptions) -> None:
-    """Set markers right before the end of partitions that have none."""
+    """Set markers right before the end of the partitions of topics that have none."""
     from pyspark_streamlake.kafka_probe import KafkaProbe  # noqa: PLC0415 (needs confluent-kafka)
 
-    stored = stored_markers(table, options.app_id)
-    ends = KafkaProbe(options.kafka).latest(options.topics)
-    unknown = {
-        marker_key(options.app_id, tp): end - 1
-        for tp, end in ends.items()
-        if tp not in stored and end > 0
-    }
+    known = {topic for topic, _ in stored_markers(table, options.app_id)}
+    topics = [topic for topic in options.topics if topic not in known]
+    ends = KafkaProbe(options.kafka).latest(topics) if topics else {}
+    unknown = {marker_key(options.app_id, tp): end - 1 for tp, end in ends.items() if end > 0}
     if unknown:
         table.commit_staged(
             (),

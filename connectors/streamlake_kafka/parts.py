@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -23,6 +24,11 @@ class Part(NamedTuple):
     def name(self) -> str:
         """``"<topic>/<partition>"``, the key of this part in Positions."""
         return f"{self.topic}/{self.number}"
+
+
+def topics_of(names: Iterable[str]) -> frozenset[str]:
+    """The topics of parts, by the parts' names."""
+    return frozenset(name.rpartition("/")[0] for name in names)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +57,7 @@ class Progress:
         self._clock = clock
         self._read: dict[Part, int] = {}
         self._told: dict[Part, int] = {}
+        self._noted: dict[Part, int] = {}
         self._due_at: float | None = None
 
     def read(self, part: Part) -> int | None:
@@ -71,10 +78,17 @@ class Progress:
         if is_urgent and not is_stored:
             self._due_at = self._clock.monotonic()
 
+    def note(self, positions: Mapping[Part, int]) -> None:
+        """Have parts that others own told with ours, at once; replaces what was noted before."""
+        self._noted = {part: at for part, at in positions.items() if at >= 0}
+        if self._noted:
+            self._due_at = self._clock.monotonic()
+
     def clear(self) -> None:
         """Own nothing."""
         self._read = {}
         self._told = {}
+        self._noted = {}
         self._due_at = None
 
     def advance(self, part: Part, position: int) -> None:
@@ -93,8 +107,9 @@ class Progress:
         """The positions that moved since they were last told, which this call does."""
         moved = {part: at for part, at in self._read.items() if at > self._told[part]}
         self._told.update(moved)
+        noted, self._noted = self._noted, {}
         self._due_at = None
-        return {part.name: at for part, at in moved.items()}
+        return {part.name: at for part, at in (noted | moved).items()}
 
     def positions(self) -> dict[Part, int]:
         """The position of every part that we own."""

@@ -14,9 +14,9 @@ logger = logging.getLogger(__name__)
 
 Start: TypeAlias = Literal["earliest", "latest"] | Mapping[str, Mapping[int, int]]
 """Where parts without a stored position begin: ``"earliest"``, ``"latest"``, or the first offset to
-deliver, by
-topic and partition (-2 stands for earliest, -1 for latest; partitions left out begin at the
-earliest)."""
+deliver, by topic and partition (-2 stands for earliest, -1 for latest; partitions left out begin at
+the earliest). The latest is that of the first start: once a position of the topic is stored, it
+stands for the earliest."""
 
 EARLIEST = -2
 LATEST = -1
@@ -70,6 +70,19 @@ class ResumeRules:
     def from_earliest(self) -> ResumeRules:
         """The rules for partitions added while reading: no message of theirs was seen yet."""
         return replace(self, start="earliest")
+
+    def settled(self) -> ResumeRules:
+        """The rules for topics of which a position is stored: latest becomes earliest.
+
+        Parts of theirs without a position were empty when the latest was noted, or were not there.
+        """
+        if isinstance(self.start, str):
+            return self.from_earliest()
+        start = {
+            topic: {n: EARLIEST if at == LATEST else at for n, at in offsets.items()}
+            for topic, offsets in self.start.items()
+        }
+        return replace(self, start=start)
 
     def first_offset(self, part: Part) -> int:
         """The offset asked for, perhaps ``EARLIEST`` or ``LATEST``."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, TypeAlias
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import streamlake as sl
+from streamlake_kafka.schema import HEADERS
 
 Headers: TypeAlias = list[tuple[str, str | bytes | None]]
 Row: TypeAlias = tuple[bytes | None, bytes | None, Headers | None]
@@ -29,23 +32,27 @@ class RowFormat:
     """A column of headers as ``kafka_schema`` has it; None: no headers."""
 
     def rows(self, table: pa.Table) -> Iterator[Row]:
-        """Keys, values and headers of the rows, in order.
+        """Keys, values and headers of the rows, in order; all are converted before the first.
 
         Raises:
-            SchemaMismatchError: A column is not there, or is neither bytes nor castable to text.
+            SchemaMismatchError: A column is not there, or its type can't be what it is named for.
+            InvalidInputError: A header without a key, or a row that JSON can't hold.
         """
         keys = _bytes(table, self.key) if self.key is not None else repeat(None)
         values = _bytes(table, self.value) if self.value is not None else _json(table)
-        headers = _headers(table, self.headers) if self.headers is not None else repeat(None)
+        headers: Iterable[Headers | None] = repeat(None)
+        if self.headers is not None:
+            headers = _headers(table, self.headers)
         return zip(keys, values, headers, strict=False)  # one of them ends, the others may not
 
 
 def _column(table: pa.Table, name: str) -> pa.ChunkedArray[Any]:
-    if name not in table.column_names:
+    if table.column_names.count(name) != 1:
+        many = "more than one" if name in table.column_names else "no"
         raise sl.SchemaMismatchError(
-            f"There is no column {name!r} to make messages of.",
+            f"There is {many} column {name!r} to make messages of.",
             found=", ".join(table.column_names),
-            remedy="Name a column that is there.",
+            remedy="Name a column that is there, once.",
         )
     return table[name]
 
@@ -70,11 +77,45 @@ def _is_binary(kind: pa.DataType) -> bool:
     return pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
 
 
-def _json(table: pa.Table) -> Iterator[bytes]:
+def _json(table: pa.Table) -> list[bytes]:
     """Each row as a JSON object: bytes in base64, times in ISO 8601, decimals as text."""
-    return map(msgspec.json.encode, table.to_pylist())
+    try:
+        return list(map(msgspec.json.encode, table.to_pylist()))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise sl.InvalidInputError(
+            "A row can't be sent as a JSON object.",
+            found=str(error),
+            remedy="Convert the column before, or name a column of bytes or text (value=...).",
+        ) from error
 
 
-def _headers(table: pa.Table, name: str) -> Iterator[Headers | None]:
-    for pairs in _column(table, name).to_pylist():
-        yield None if pairs is None else [(pair["key"], pair["value"]) for pair in pairs]
+def _headers(table: pa.Table, name: str) -> list[Headers | None]:
+    """The headers of each row; None where it has none."""
+    column = _column(table, name)
+    found: pa.ChunkedArray[Any] | None = None
+    if _has_pairs(column.type):
+        with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            found = column.cast(HEADERS)
+    if found is None:
+        raise sl.SchemaMismatchError(
+            f"The column {name!r} can't be the headers of messages.",
+            found=str(column.type),
+            remedy=f"Make it a column of {HEADERS}, as kafka_schema() has it.",
+        )
+    if pc.struct_field(pc.list_flatten(found), "key").null_count:
+        raise sl.InvalidInputError(
+            f"A header in the column {name!r} has no key.",
+            remedy="Give it one, or leave it out: Kafka knows no header without a key.",
+        )
+    return [
+        None if pairs is None else [(pair["key"], pair["value"]) for pair in pairs]
+        for pairs in found.to_pylist()
+    ]
+
+
+def _has_pairs(kind: pa.DataType) -> bool:
+    """Whether a type holds lists of ``key`` and ``value``, be it a map, or nothing but nulls."""
+    if pa.types.is_map(kind) or pa.types.is_null(kind):
+        return True
+    pair = getattr(kind, "value_type", None)
+    return isinstance(pair, pa.StructType) and {"key", "value"} <= {field.name for field in pair}

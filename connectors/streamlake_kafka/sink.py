@@ -25,9 +25,8 @@ class KafkaSink:
     """Sends each batch's rows to a topic, in order.
 
     Delivery: with an ``app_id`` exactly once, for readers of committed messages: the rows of a
-        batch
-    and the source's positions are in one Kafka transaction, and the sink that was opened last under
-    the app_id fences all others. The positions are kept in the compacted topic
+    batch and the source's positions are in one Kafka transaction, and the sink that was opened last
+    under the app_id fences all others. The positions are kept in the compacted topic
     ``"<topic>.<app_id>.positions"``, which ``open`` creates. Without an ``app_id`` at least once:
     no positions are kept, and the source begins where it likes.
 
@@ -128,8 +127,10 @@ class KafkaSink:
         """Send rows, and with an app_id the positions, and wait until Kafka has stored them.
 
         Raises:
-            SchemaMismatchError: A column for key, value or headers is not there, or of no use.
-            InvalidInputError: A row makes a message that is too large.
+            SchemaMismatchError: A column for key, value or headers is not there, or of no use;
+                nothing was sent.
+            InvalidInputError: A row makes no message, or one that is too large; nothing was
+                committed.
             FencedError: Another sink was opened under the app_id since; nothing was committed.
             CommitError: The transaction was aborted; nothing was committed.
             CommitUnknownError: The outcome could not be learnt in time.
@@ -212,8 +213,11 @@ class KafkaSink:
             self._until_done(producer.commit_transaction, self._commit_timeout_s)
         except KafkaException as failure:
             raise self._failed(producer, failure.args[0]) from failure
-        except sl.InvalidInputError:
+        except Exception:
             self._abort(producer)
+            raise
+        except BaseException:  # a Ctrl-C: it must not wait for the brokers
+            self._is_unsure = True
             raise
         self._positions = after
 

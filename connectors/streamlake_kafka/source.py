@@ -14,9 +14,9 @@ from streamlake_kafka.connection import Connection
 from streamlake_kafka.group import GroupShare
 from streamlake_kafka.health import Health
 from streamlake_kafka.limits import ReadLimits
-from streamlake_kafka.parts import Part, Progress, Span
+from streamlake_kafka.parts import Part, Progress, Span, topics_of
 from streamlake_kafka.reader import Reader
-from streamlake_kafka.resume import ResumeRules, Start, begin_after, resume_after
+from streamlake_kafka.resume import LATEST, ResumeRules, Start, begin_after, resume_after
 from streamlake_kafka.settings import GROUP, Config, require_servers
 
 logger = logging.getLogger(__name__)
@@ -30,11 +30,14 @@ class KafkaSource:
     """Hands on the messages of Kafka topics, with the columns of ``kafka_schema``.
 
     The sink's positions, ``{"<topic>/<partition>": highest offset accounted for}``, decide where
-    reading
-    resumes: at the next offset, and every row's offset is compared with them. Kafka's own group
-        offsets decide
-    nothing. They are committed after each stored batch where the settings have a ``group.id``, so
-    that lag tools see how far we are.
+    reading resumes: at the next offset, and every row's offset is compared with them. Kafka's own
+    group offsets decide nothing. They are committed after each stored batch where the settings have
+    a ``group.id``, so that lag tools see how far we are.
+
+    ``start="latest"`` means the first start: where the partitions end then is stored before any row
+    is delivered. Once a position of a topic is stored, its partitions without one (they were empty,
+    or were added since) begin at their earliest. Of a topic that is wholly empty at the first start
+    nothing is stored: until its first row is, the latest is found anew at each start.
 
     Without ``group`` the source reads all partitions by itself, and finds those that are added.
     With it, the partitions are shared with the other members of the consumer group; whenever they
@@ -71,7 +74,7 @@ class KafkaSource:
             group: Whether to share the partitions with the members of ``config["group.id"]``.
             start: Where partitions without a stored position begin: ``"earliest"``, ``"latest"`` or
                 ``{topic: {partition: first offset}}``; partitions added later begin at their
-                earliest.
+                earliest. The latest is that of the first start.
             stop: ``"latest"`` ends the batches where each partition is through the end that it had
                 at ``open``; None goes on.
             headers: Whether the ``headers`` column is wanted.
@@ -222,7 +225,9 @@ class KafkaSource:
         """Collect chunks up to the first bound; None where nothing came."""
         reader, _ = self._opened()
         if self._progress.is_due():
-            return sl.Batch(data=reader.no_rows, positions=self._progress.tell())
+            moved = self._progress.tell()
+            if moved:
+                return sl.Batch(data=reader.no_rows, positions=moved)
         chunks: list[pa.Table] = []
         rows = size = 0
         while rows < self._limits.max_batch_rows and size < self._limits.max_batch_bytes:
@@ -265,12 +270,14 @@ class KafkaSource:
         be all.
         """
         stored = self._committed()
-        spans = self._spans(list(parts), stored)
-        anew = [part for part in spans if part.name not in stored and part not in self._begun]
-        self._begun |= self._begin(anew, spans)
-        for part, span in spans.items():
+        owned = list(parts)
+        beside = self._noted_beside(owned, stored)
+        spans = self._spans([*owned, *beside], stored)
+        self._begin(owned, spans, stored)
+        self._progress.note({part: spans[part].high - 1 for part in beside})
+        for part in owned:
             if part.name in stored:
-                position = resume_after(part, stored[part.name], span, self._rules)
+                position = resume_after(part, stored[part.name], spans[part], self._rules)
                 is_stored = position == stored[part.name]
             else:
                 position, is_stored = self._begun[part], False
@@ -278,20 +285,44 @@ class KafkaSource:
             self._progress.seat(part, position, is_stored=is_stored, is_urgent=is_urgent)
         self._assign()
 
-    def _begin(self, parts: Collection[Part], spans: Mapping[Part, Span]) -> dict[Part, int]:
-        """Where parts without a stored position begin; those added later, with all they have."""
+    def _begin(
+        self, parts: Collection[Part], spans: Mapping[Part, Span], stored: sl.Positions
+    ) -> None:
+        """Find where parts without a stored position begin.
+
+        A latest that we found, and another owner found before us, must not pass over what came in
+        between: with a position of the topic stored, a part begins at the earliest after all.
+        """
         _, connection = self._opened()
-        group_offsets = connection.group_offsets(parts) if GROUP in self._config else {}
-        later = self._rules.from_earliest()
-        return {
-            part: begin_after(
-                part,
-                spans[part],
-                group_offsets.get(part),
-                self._rules if part in self._first_parts else later,
-            )
-            for part in parts
-        }
+        known = topics_of(stored) if self._rules.is_moving else frozenset()
+        missing = [part for part in parts if part.name not in stored]
+        anew = [part for part in missing if part not in self._begun]
+        group_offsets = connection.group_offsets(anew) if GROUP in self._config else {}
+        for part in missing:
+            if part not in self._begun or part.topic in known:
+                rules = self._rules_of(part, is_known=part.topic in known)
+                first = begin_after(part, spans[part], group_offsets.get(part), rules)
+                self._begun[part] = min(first, self._begun.get(part, first))
+
+    def _rules_of(self, part: Part, *, is_known: bool) -> ResumeRules:
+        """The rules for a part without a stored position."""
+        if part not in self._first_parts:
+            return self._rules.from_earliest()
+        return self._rules.settled() if is_known else self._rules
+
+    def _noted_beside(self, owned: Collection[Part], stored: sl.Positions) -> list[Part]:
+        """The parts that other members own and whose latest must be stored together with ours.
+
+        Otherwise they would take it, once ours is stored, for that of parts that were empty.
+        """
+        if not self._is_grouped or not self._rules.is_moving:
+            return []
+        known = topics_of(stored)
+        return [
+            part
+            for part in sorted(self._first_parts.difference(owned))
+            if part.topic not in known and self._rules.first_offset(part) == LATEST
+        ]
 
     def _spans(self, parts: Collection[Part], stored: sl.Positions) -> dict[Part, Span]:
         """What is there; a broker that has just started may tell too low an end at first."""

@@ -159,6 +159,33 @@ def test_members_of_a_bounded_run_end_each_with_its_share(
         assert kept.rows.num_rows == 400, f"after member {members}"
 
 
+def test_a_member_that_starts_at_the_latest_notes_it_for_the_others_too(
+    kafka: KafkaBroker, make_topic: MakeTopic
+) -> None:
+    topic = make_topic(partitions=PARTITIONS)
+    servers = kafka.bootstrap_servers
+    for partition in range(PARTITIONS - 1):
+        produce(servers, topic, "old", partition=partition)
+    config = {"bootstrap.servers": servers, "group.id": topic, **RANGE}
+    members = [
+        KafkaSource(config, topics=[topic], group=True, start="latest", limits=QUICK)
+        for _ in range(2)
+    ]
+    for member in members:
+        member.open(dict)
+    running = [member.batches() for member in members]
+    deadline = time.monotonic() + 60
+    first: list[set[str]] = [set(), set()]
+    while not all(first):
+        assert time.monotonic() < deadline
+        for number, batches in enumerate(running):
+            batch = next(batches)
+            first[number] = first[number] or set(batch.positions if batch is not None else ())
+    for member in members:
+        member.close()
+    assert first == [{f"{topic}/{partition}" for partition in range(PARTITIONS - 1)}] * 2
+
+
 def test_a_rebalance_in_the_middle_of_a_batch_repeats_and_loses_nothing(
     kafka: KafkaBroker, make_topic: MakeTopic
 ) -> None:

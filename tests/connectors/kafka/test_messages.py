@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 
 import pyarrow as pa
+import pytest
 from confluent_kafka import (
     TIMESTAMP_CREATE_TIME,
     TIMESTAMP_LOG_APPEND_TIME,
@@ -14,6 +15,7 @@ from confluent_kafka import (
 from hypothesis import given
 from hypothesis import strategies as st
 
+import streamlake as sl
 from streamlake_kafka import kafka_schema, messages_to_table
 
 MILLIS = st.integers(min_value=0, max_value=4_102_444_800_000)
@@ -65,6 +67,20 @@ def test_kinds_of_timestamps_count_as_kafka_counts_them() -> None:
     table = messages_to_table(messages, headers=False)
     assert table["timestampType"].to_pylist() == [0, 1, -1]
     assert table["timestamp"].is_null().to_pylist() == [False, False, True]
+
+
+@pytest.mark.parametrize("bad", [1_790_000_000_000_000_000, 2**63 // 1000 + 1, -(2**63)])
+def test_a_time_that_microseconds_can_not_count_names_the_first_such_message(bad: int) -> None:
+    times = [5, 2**63 // 1000, bad, bad]
+    messages = [Message("t", 3, 7 + i, timestamp=(1, millis)) for i, millis in enumerate(times)]
+    with pytest.raises(sl.SourceError, match="timestamp") as refused:
+        messages_to_table(messages)
+    assert refused.value.where == "t/3, offset 9"
+    assert refused.value.found.startswith(f"{bad},")
+    assert messages_to_table(messages[:2])["timestamp"].cast(pa.int64()).to_pylist() == [
+        5000,
+        2**63 // 1000 * 1000,
+    ]
 
 
 def test_no_messages_are_no_rows() -> None:

@@ -84,6 +84,24 @@ def test_positions_are_told_once_and_never_go_back() -> None:
     assert progress.tell() == {}
 
 
+def test_what_is_noted_of_others_is_told_once_and_at_once() -> None:
+    progress = Progress(ManualClock())
+    progress.seat(PART, 4, is_stored=True)
+    progress.note({Part("orders", 1): 6, Part("orders", 2): -1})
+    assert progress.is_due()
+    assert progress.tell() == {"orders/1": 6}
+    assert progress.tell() == {}
+    assert progress.positions() == {PART: 4}
+
+
+def test_the_latest_stands_for_the_earliest_once_a_position_of_the_topic_is_stored() -> None:
+    for start in ("latest", {"orders": {3: -1}}):
+        settled = ResumeRules(start=start).settled()  # type: ignore[arg-type] # both are starts
+        assert begin_after(PART, TEN_TO_TWENTY, None, settled) == 9
+    by_offset = ResumeRules(start={"orders": {3: 15}}).settled()
+    assert begin_after(PART, TEN_TO_TWENTY, None, by_offset) == 14
+
+
 def test_parts_that_are_not_ours_do_not_move() -> None:
     progress = Progress(ManualClock())
     progress.advance(PART, 7)

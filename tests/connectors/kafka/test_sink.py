@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -184,7 +185,76 @@ def test_a_column_that_is_not_there_or_of_no_use_is_named(servers: str, topic: s
             sink.write(sl.Batch(data=pa.table({"v": [1]}), positions={"table": 1}))
         with pytest.raises(sl.SchemaMismatchError, match="can't be the key or the value"):
             sink.write(sl.Batch(data=pa.table({"value": [[1]]}), positions={"table": 1}))
+        twice = pa.table([[b"a"], [b"b"]], names=["value", "value"])
+        with pytest.raises(sl.SchemaMismatchError, match="more than one column 'value'"):
+            sink.write(sl.Batch(data=twice, positions={"table": 1}))
         sink.write(batch(b"a", table=1))
+
+
+PAIRS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+NUMBERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.int64())]))
+OTHER_NAMES = pa.list_(pa.struct([("k", pa.string()), ("v", pa.binary())]))
+
+
+def with_headers(found: pa.Array[Any], position: int) -> sl.Batch:
+    data = pa.table({"value": [f"{position}"] * len(found), "h": found})
+    return sl.Batch(data=data, positions={"table": position})
+
+
+def test_headers_of_no_use_are_refused_and_the_next_batch_is_stored(
+    servers: str, topic: str
+) -> None:
+    config = {"bootstrap.servers": servers}
+    wrong = [
+        pa.array([b"xx"]),
+        pa.array([[1]]),
+        pa.array([[{"key": "k", "value": 1}]], NUMBERS),
+        pa.array([[{"k": "k", "v": b"1"}]], OTHER_NAMES),
+    ]
+    sink = KafkaSink(config, topic=topic, app_id="out", value="value", headers="h")
+    with closing(sink):
+        sink.open()
+        for number, found in enumerate(wrong):
+            with pytest.raises(sl.SchemaMismatchError, match="'h' can't be the headers"):
+                sink.write(with_headers(found, number))
+            sink.write(with_headers(pa.array([[{"key": "k", "value": b"1"}], None], PAIRS), number))
+    kept = sent(servers, topic)
+    assert kept.column("headers") == [[{"key": "k", "value": b"1"}], None] * len(wrong)
+
+
+def test_headers_may_be_a_map_or_nothing_but_nulls(servers: str, topic: str) -> None:
+    config = {"bootstrap.servers": servers}
+    with closing(KafkaSink(config, topic=topic, value="value", headers="h")) as sink:
+        sink.open()
+        sink.write(with_headers(pa.array([[("k", "1")]], pa.map_(pa.string(), pa.string())), 0))
+        sink.write(with_headers(pa.nulls(1), 1))
+    assert sent(servers, topic).column("headers") == [[{"key": "k", "value": b"1"}], None]
+
+
+@pytest.mark.parametrize("pair", [None, {"key": None, "value": b"1"}])
+def test_a_header_without_a_key_is_refused_and_the_next_batch_is_stored(
+    servers: str, topic: str, pair: dict[str, object] | None
+) -> None:
+    config = {"bootstrap.servers": servers}
+    sink = KafkaSink(config, topic=topic, app_id="out", value="value", headers="h")
+    with closing(sink):
+        sink.open()
+        with pytest.raises(sl.InvalidInputError, match="no key"):
+            sink.write(with_headers(pa.array([[pair]], PAIRS), 1))
+        sink.write(with_headers(pa.array([[]], PAIRS), 1))
+    assert sent(servers, topic).column("value") == [b"1"]
+
+
+def test_a_row_that_json_can_not_hold_is_refused_and_the_next_batch_is_stored(
+    servers: str, topic: str
+) -> None:
+    far = pa.array([2**62], pa.timestamp("us"))
+    with closing(KafkaSink({"bootstrap.servers": servers}, topic=topic, app_id="out")) as sink:
+        sink.open()
+        with pytest.raises(sl.InvalidInputError, match="JSON object"):
+            sink.write(sl.Batch(data=pa.table({"at": far}), positions={"table": 1}))
+        sink.write(sl.Batch(data=pa.table({"n": [1]}), positions={"table": 1}))
+    assert sent(servers, topic).column("value") == [b'{"n":1}']
 
 
 def test_a_topic_that_does_not_exist_is_an_error_before_anything_is_created(servers: str) -> None:

@@ -16,6 +16,7 @@ from kafka_kit import (
     delete_records,
     drain,
     produce,
+    produce_at,
     produce_in_transaction,
 )
 from streamlake.testing import ManualClock
@@ -167,6 +168,56 @@ def test_start_latest_is_stored_before_rows_come_in_an_endless_run(
     source = KafkaSource(config, topics=[topic], start="latest", limits=QUICK)
     kept = drain(source, until=lambda kept: bool(kept.batches))
     assert kept.positions == {f"{topic}/0": 2}
+
+
+def test_start_latest_loses_nothing_of_a_partition_that_was_empty(
+    servers: str, make_topic: MakeTopic
+) -> None:
+    topic = make_topic(partitions=2)
+    produce(servers, topic, "abc")
+    first = drain(bounded(servers, topic, start="latest"))
+    assert first.positions == {f"{topic}/0": 2}
+    produce(servers, topic, "de", partition=1)
+    again = drain(bounded(servers, topic, start="latest"), first.positions)
+    assert again.column("value") == [b"d", b"e"]
+
+
+def test_start_latest_loses_nothing_of_a_partition_added_while_it_was_down(
+    servers: str, topic: str
+) -> None:
+    produce(servers, topic, "abc")
+    start: Start = {topic: {0: -1, 1: -1}}
+    first = drain(bounded(servers, topic, start=start))
+    add_partitions(servers, topic, 2)
+    produce(servers, topic, "de", partition=1)
+    for again in (start, "latest"):
+        kept = drain(bounded(servers, topic, start=again), first.positions)
+        assert kept.column("value") == [b"d", b"e"]
+
+
+def test_start_latest_on_an_empty_topic_stores_nothing_and_is_found_anew(
+    servers: str, topic: str
+) -> None:
+    assert drain(bounded(servers, topic, start="latest")).batches == []
+    produce(servers, topic, "ab")
+    kept = drain(bounded(servers, topic, start="latest"))
+    assert (kept.column("value"), kept.positions) == ([], {f"{topic}/0": 1})
+
+
+def test_a_latest_that_another_owner_found_before_us_is_the_one_that_counts(
+    servers: str, make_topic: MakeTopic
+) -> None:
+    topic = make_topic(partitions=2)
+    produce(servers, topic, "a")
+    produce(servers, topic, "b", partition=1)
+    source = bounded(servers, topic, start="latest")
+    stored: dict[str, int] = {}
+    source.open(lambda: stored)
+    stored[f"{topic}/0"] = 0  # the other one found partition 1 empty
+    source.rewind()
+    rows = [value.as_py() for batch in source.batches() if batch for value in batch.data["value"]]
+    source.close()
+    assert rows == [b"b"]
 
 
 def test_start_by_offset(servers: str, make_topic: MakeTopic) -> None:
@@ -393,6 +444,26 @@ def test_keys_values_and_headers_may_be_null_empty_or_any_bytes(servers: str, to
     *none, found = kept.column("headers")
     assert none == [None, None, None]
     assert found == [{"key": name, "value": value} for name, value in headers]
+
+
+def test_a_timestamp_out_of_range_names_its_message_and_can_be_passed_over(
+    servers: str, make_topic: MakeTopic
+) -> None:
+    topic = make_topic(message_timestamp_after_max_ms=str(2**63 - 1))
+    produce(servers, topic, "a")
+    produce_at(servers, topic, "b", millis=1_790_000_000_000_000_000)
+    produce(servers, topic, "c")
+    config = {"bootstrap.servers": servers}
+    one_by_one = ReadLimits(max_batch_rows=1)
+    source = KafkaSource(config, topics=[topic], stop="latest", limits=one_by_one)
+    kept = Kept()
+    with pytest.raises(sl.SourceError, match="timestamp") as refused:
+        drain(source, after=lambda now: kept.positions.update(now.positions))
+    assert refused.value.where == f"{topic}/0, offset 1"
+    assert kept.positions == {f"{topic}/0": 0}
+    delete_records(servers, topic, 2)
+    lenient = bounded(servers, topic, fail_on_data_loss=False)
+    assert drain(lenient, kept.positions).column("value") == [b"c"]
 
 
 def test_without_headers_the_column_is_not_there(servers: str, topic: str) -> None:

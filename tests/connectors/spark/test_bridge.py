@@ -16,7 +16,7 @@ from pyspark.errors import StreamingQueryException
 
 import streamlake as sl
 from kafka_broker import create_topic
-from kafka_kit import produce
+from kafka_kit import add_partitions, produce, produce_at
 from pyspark_streamlake import BridgeOptions, bridge_query
 from spark_session import QUERY_TIMEOUT_S
 
@@ -141,6 +141,37 @@ def test_a_bridge_that_starts_at_the_latest_notes_so_before_it_reads(
     shutil.rmtree(checkpoint)
     produce(kafka.bootstrap_servers, topic, SENT[5:9])
     assert values(carry(start="latest")) == SENT[5:9]
+
+
+def test_a_bridge_from_the_latest_loses_nothing_of_partitions_that_were_empty_or_not_there(
+    kafka, make_topic, carry, checkpoint
+):
+    topic, servers = make_topic(partitions=2), kafka.bootstrap_servers
+    produce(servers, topic, SENT[:5])
+    assert values(carry(topics=[topic], start="latest")) == []
+    shutil.rmtree(checkpoint)
+    produce(servers, topic, ["was empty"], partition=1)
+    add_partitions(servers, topic, 3)
+    produce(servers, topic, ["0", "was not there"], partition=2)
+    found = values(carry(topics=[topic], start="latest"))
+    assert sorted(found) == ["0", "was empty", "was not there"]
+
+
+def test_a_bridge_from_the_latest_of_an_empty_topic_finds_it_anew(kafka, topic, carry, checkpoint):
+    assert carry(start="latest").markers() == {}
+    shutil.rmtree(checkpoint)
+    produce(kafka.bootstrap_servers, topic, SENT[:5])
+    table = carry(start="latest")
+    assert values(table) == []
+    assert table.markers()[f"bridge/{topic}/0"].version == 4
+
+
+def test_a_timestamp_out_of_range_names_its_message(kafka, make_topic, carry):
+    topic = make_topic(message_timestamp_after_max_ms=str(2**63 - 1))
+    produce(kafka.bootstrap_servers, topic, ["a"])
+    produce_at(kafka.bootstrap_servers, topic, "b", millis=1_790_000_000_000_000_000)
+    with pytest.raises(StreamingQueryException, match=rf"where: {topic}/0, offset 1"):
+        carry(topics=[topic])
 
 
 def test_a_table_without_headers_gets_none(kafka, topic, carry, kafka_table):
