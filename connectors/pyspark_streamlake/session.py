@@ -25,6 +25,8 @@ SETTINGS: Mapping[str, str] = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     "spark.sql.streaming.pollingDelay": "25ms",  # how often an idle query asks Kafka; 10ms is busy
+    # Over TCP each task waits 40 ms for an acknowledgement that the system delays.
+    "spark.python.unix.domain.socket.enabled": str(os.name == "posix").lower(),
     # Spark's default forks a process for each file of its checkpoint on a local disk.
     "spark.sql.streaming.checkpointFileManagerClass": (
         f"{CHECKPOINTING}.FileSystemBasedCheckpointFileManager"
