@@ -32,7 +32,7 @@ def run_python(page, servers="", **given):
     for block in blocks(page):
         if block.language == "python" and set(block.words) <= needs:
             text = "\n" * block.line + block.text.replace(ADDRESS, servers or ADDRESS)
-            text = text.replace('"checkpoints/', f'"{Path.cwd()}/checkpoints/')  # the JVM's is older
+            text = text.replace('"checkpoints/', f'"{Path.cwd()}/checkpoints/')
             exec(compile(text, str(page), "exec"), namespace)  # noqa: S102 -- our own documentation
 
 
