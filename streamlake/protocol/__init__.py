@@ -5,6 +5,7 @@ the other way round. One module a chapter of the protocol document:
 
 - ``actions``, ``codec``: the actions of a commit and their JSON, read within ``json_bounds``.
 - ``schema``: ``schemaString`` to Arrow and back, and how schemas differ.
+- ``mapping``: the names of columns in files and log, where they differ from the schema's.
 - ``partition``, ``paths``: partition values, folders, URI references that stay in the table.
 - ``names``: the files of the log.
 - ``features``, ``properties``: what a table asks of those who read and write it.
@@ -31,8 +32,15 @@ from streamlake.protocol.actions import (
     Sidecar,
 )
 from streamlake.protocol.codec import decode_actions, encode_actions
-from streamlake.protocol.features import check_readable, check_writable, protocol_for
+from streamlake.protocol.features import (
+    check_readable,
+    check_writable,
+    protocol_for,
+    supports_reader_feature,
+    supports_writer_feature,
+)
 from streamlake.protocol.json_bounds import MAX_JSON_DEPTH
+from streamlake.protocol.mapping import ColumnMapping, MappingMode, column_mapping
 from streamlake.protocol.markers import validate_marker
 from streamlake.protocol.names import (
     LAST_CHECKPOINT,
@@ -90,12 +98,14 @@ __all__ = [
     "AddFile",
     "CheckpointMetadata",
     "CheckpointName",
+    "ColumnMapping",
     "CommitInfo",
     "CommitName",
     "DeletionVector",
     "DomainMetadata",
     "FileKey",
     "Format",
+    "MappingMode",
     "Metadata",
     "Protocol",
     "RemoveFile",
@@ -109,6 +119,7 @@ __all__ = [
     "checkpoint_interval",
     "checkpoint_path",
     "checksum_path",
+    "column_mapping",
     "commit_path",
     "commit_version",
     "data_skipping_num_indexed_cols",
@@ -134,6 +145,8 @@ __all__ = [
     "schema_from_json",
     "schema_to_json",
     "set_transaction_retention_ms",
+    "supports_reader_feature",
+    "supports_writer_feature",
     "validate_marker",
     "with_field_metadata",
 ]

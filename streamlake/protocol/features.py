@@ -121,6 +121,16 @@ _ASKED_FOR_BY_PROPERTY: dict[str, str] = {
 }
 
 
+def supports_reader_feature(protocol: Protocol, name: str) -> bool:
+    """Whether readers must honour a feature: listed, or implied by the reader version."""
+    return name in _supported(protocol, readers=True)
+
+
+def supports_writer_feature(protocol: Protocol, name: str) -> bool:
+    """Whether writers must honour a feature: listed, or implied by the writer version."""
+    return name in _supported(protocol, readers=False)
+
+
 def check_readable(protocol: Protocol, *, where: str, metadata: Metadata | None = None) -> None:
     """Refuse a table that can't be read rightly.
 
