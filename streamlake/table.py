@@ -12,7 +12,7 @@ import pyarrow as pa
 from streamlake import operations
 from streamlake.clock import SYSTEM_CLOCK, Clock
 from streamlake.data import Stager, Tabular
-from streamlake.log import DEFAULT_LIMITS, CommitResult, Expectation, Limits, Log
+from streamlake.log import DEFAULT_LIMITS, CommitResult, Expectation, FileList, Limits, Log
 from streamlake.log import Snapshot as LogSnapshot
 from streamlake.operations import CommitRecord, OptimizeResult
 from streamlake.operations.append import Markers
@@ -49,8 +49,8 @@ class Snapshot:
         """The latest marker of each app_id."""
         return self._state.markers
 
-    def files(self) -> tuple[AddFile, ...]:
-        """The logical files of the table."""
+    def files(self) -> FileList:
+        """The logical files of the table, held by column; AddFile values where asked for."""
         return self._state.files()
 
     def txn_version(self, app_id: str) -> int | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-
 import pyarrow as pa
 
 from streamlake.data.limits import ReadLimits
@@ -13,9 +11,9 @@ from streamlake.errors import (
     ObjectNotFoundError,
     UnsupportedFeatureError,
 )
+from streamlake.storage.ranged_file import RangedFile
 from streamlake.storage.store import ObjectStore
 
-_TAIL_BYTES = 64 * 1024
 _MAGIC = b"PAR1"
 _ENCRYPTED_MAGIC = b"PARE"
 _END_BYTES = 8
@@ -46,7 +44,7 @@ def open_source(
             data = store.get(path)
             _check_end(data, len(data), where, limits)
             return pa.BufferReader(data)
-        file = _RangedFile(store, path, size_bytes, where)
+        file = _DataFile(store, path, size_bytes, where)
         _check_end(file.tail, size_bytes, where, limits)
         return pa.PythonFile(file, mode="r")
     except ObjectNotFoundError as error:
@@ -89,54 +87,24 @@ def _check_end(tail: bytes, size_bytes: int, where: str, limits: ReadLimits) -> 
         )
 
 
-class _RangedFile(io.RawIOBase):
-    """An object as a file, each read one request; its end is kept."""
+class _DataFile(RangedFile):
+    """A data file that objects where it is not what the log says."""
 
     def __init__(self, store: ObjectStore, path: str, size_bytes: int, where: str) -> None:
-        super().__init__()
-        self._store = store
-        self._path = path
-        self._size = size_bytes
         self._where = where
-        self._position = 0
-        self._tail_start = max(0, size_bytes - _TAIL_BYTES)
-        self.tail = b""
-        self.tail = self._fetch(self._tail_start, size_bytes - self._tail_start)
+        super().__init__(store, path, size_bytes)
 
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._position
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
-        self._position = base + offset
-        return self._position
-
-    def read(self, size: int = -1) -> bytes:
-        left = max(0, self._size - self._position)
-        length = left if size < 0 else min(size, left)
-        start = self._position - self._tail_start
-        data = (
-            self.tail[start : start + length] if start >= 0 else self._fetch(self._position, length)
-        )
-        self._position += length
-        return data
-
-    def _fetch(self, start: int, length: int) -> bytes:
+    def fetch(self, start: int, length: int) -> bytes:
         try:
-            data = self._store.get_range(self._path, start, length) if length else b""
+            data = super().fetch(start, length)
         except ObjectNotFoundError as error:
             raise missing_file(self._where) from error
         if len(data) != length:
             raise CorruptTableError(
                 "A data file is shorter than the log says.",
                 where=self._where,
-                found=f"{len(data)} bytes from byte {start} on; the log says {self._size} in all",
+                found=f"{len(data)} bytes from byte {start} on; the log says {self.size_bytes} "
+                "in all",
                 remedy="Restore the file from a copy, or delete its rows from the table.",
             )
         return data

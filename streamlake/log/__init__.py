@@ -5,6 +5,7 @@ files.
 """
 
 from streamlake.log.commit import Commit, read_commit
+from streamlake.log.files import FileList
 from streamlake.log.head import Definition, Head
 from streamlake.log.limits import DEFAULT_LIMITS, Limits
 from streamlake.log.log import Log
@@ -25,6 +26,7 @@ __all__ = [
     "CommitResult",
     "Definition",
     "Expectation",
+    "FileList",
     "Head",
     "Limits",
     "Log",

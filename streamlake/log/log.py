@@ -17,8 +17,8 @@ from streamlake.errors import (
     TableExistsError,
     TableNotFoundError,
 )
-from streamlake.log.checkpoint import write_checkpoint
-from streamlake.log.checkpoint_policy import interval_of, retried_from
+from streamlake.log.checkpoint.policy import interval_of, retried_from
+from streamlake.log.checkpoint.writer import write_checkpoint
 from streamlake.log.commit import Commit, read_commit
 from streamlake.log.committer import Attempt, Outcome, make_durable
 from streamlake.log.conflict import check_conflict, check_metadata, removed_meanwhile
@@ -101,7 +101,7 @@ class Log:
             UnsupportedFeatureError: It needs what is not supported.
         """
         replay, segment = load_state(
-            self.store, version, limits=self.limits, actions=DEFINING_ACTIONS
+            self.store, version, limits=self.limits, actions=DEFINING_ACTIONS, with_files=False
         )
         protocol, metadata = replay.checked()
         check_readable(protocol, where=self.url, metadata=metadata)
@@ -194,19 +194,21 @@ class Log:
             return head.version
 
     def _load(self) -> Head:
-        replay, segment = load_state(self.store, limits=self.limits, actions=HEAD_ACTIONS)
+        replay, segment = load_state(
+            self.store, limits=self.limits, actions=HEAD_ACTIONS, with_files=False
+        )
         protocol, metadata = replay.checked()
         check_readable(protocol, metadata=metadata, where=self.url)
         if self._head is not None and self._head.version > replay.version:
             return self._see(self._head)
-        self._replay = None if replay.checkpoint_actions else replay
+        self._replay = None if replay.has_checkpoint else replay
         return self._see(
             Head(
                 version=replay.version,
                 protocol=protocol,
                 metadata=metadata,
                 markers=dict(replay.markers),
-                file_count=replay.checkpoint_actions + len(replay.files),
+                file_count=replay.checkpoint_actions + replay.loose_actions,
                 checkpoint_version=max(segment.checkpoint_versions, default=-1),
             )
         )
@@ -303,7 +305,8 @@ class Log:
             check_metadata(transaction, head.metadata, where=self.url)
         if transaction.removes and transaction.read_version != head.version:
             state = self._state_at(head.version)
-            gone = [remove for remove in transaction.removes if not state.holds(remove.key)]
+            held = state.held(remove.key for remove in transaction.removes)
+            gone = [remove for remove in transaction.removes if remove.key not in held]
             if gone:
                 raise removed_meanwhile(gone, where=self.url)
 
@@ -352,7 +355,7 @@ class Log:
         if commit.version > max(segment.checkpoint_versions, default=-1):
             return
         marked = any(state.markers.get(app) == m for app, m in commit.markers.items())
-        if marked or any(add.key in state.files for add in commit.adds):
+        if marked or state.held(add.key for add in commit.adds):
             return
         found = f"the newest version is {segment.version}, and it does not hold this commit"
         raise self._perhaps_cleaned_up(commit, token, found)

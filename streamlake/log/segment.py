@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import msgspec
 
 from streamlake.errors import (
-    CorruptTableError,
     LogGapError,
     LogTruncatedError,
     ObjectNotFoundError,
@@ -215,13 +214,3 @@ class _Listing:
             found=f"the log begins with {later.path if later else 'nothing'}",
             remedy="Ask for a later version.",
         )
-
-
-def corrupt_checkpoint(store: ObjectStore, path: str, reason: str) -> CorruptTableError:
-    """The error for a checkpoint that can't be used."""
-    return CorruptTableError(
-        "The checkpoint can't be read.",
-        where=f"{store.url}/{path}",
-        found=reason,
-        remedy="Remove or restore it; an earlier checkpoint is used where the log allows.",
-    )

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import pyarrow as pa
 
 from streamlake.errors import CorruptTableError, ObjectNotFoundError
-from streamlake.log.checkpoint import CHECKPOINT_ACTIONS, read_checkpoint
+from streamlake.log.checkpoint.columns import SMALL_ACTIONS
+from streamlake.log.checkpoint.reader import open_checkpoint
 from streamlake.log.commit import read_commit
+from streamlake.log.files import FileList
 from streamlake.log.limits import Limits
 from streamlake.log.replay import Replay
 from streamlake.log.segment import LogSegment, find_segment
 from streamlake.protocol import (
-    AddFile,
     Metadata,
     Protocol,
     SetTransaction,
@@ -33,14 +34,14 @@ class Snapshot:
     metadata: Metadata
     markers: Mapping[str, SetTransaction]
     """The latest marker of each app_id at this version."""
-    _files: tuple[AddFile, ...]
+    _files: FileList
 
     @cached_property
     def schema(self) -> pa.Schema:
         """The table's schema in Arrow's terms."""
         return schema_from_json(self.metadata.schema_string)
 
-    def files(self) -> tuple[AddFile, ...]:
+    def files(self) -> FileList:
         """The logical files of the table, in the order in which the log added them."""
         return self._files
 
@@ -55,25 +56,30 @@ def load_state(
     version: int | None = None,
     *,
     limits: Limits,
-    actions: Sequence[str] = CHECKPOINT_ACTIONS,
+    actions: Iterable[str] = SMALL_ACTIONS,
+    with_files: bool = True,
 ) -> tuple[Replay, LogSegment]:
     """The state at ``version``, or at the newest one, and the files that it was read from.
 
-    Of a checkpoint only ``actions`` are decoded, for whoever needs no more. A checkpoint that can't
-    be read is passed over for an earlier one, or for the whole log, where every commit since is
-    still there.
+    Of a checkpoint only ``actions`` and the paths of its files are decoded, for whoever needs no
+    more; ``with_files=False`` leaves out the paths. A checkpoint that can't be read is passed over
+    for an earlier one, or for the whole log, where every commit since is still there.
 
     Raises:
         CorruptTableError: No way leads to the state.
     """
     segment = find_segment(store, version)
     try:
-        return replay_segment(store, segment, limits=limits, actions=actions), segment
+        return replay_segment(
+            store, segment, limits=limits, actions=actions, with_files=with_files
+        ), segment
     except CorruptTableError:
         whole = find_segment(store, version, hinted=False)
         if whole == segment:
             raise
-        return replay_segment(store, whole, limits=limits, actions=actions), whole
+        return replay_segment(
+            store, whole, limits=limits, actions=actions, with_files=with_files
+        ), whole
 
 
 def replay_segment(
@@ -81,7 +87,8 @@ def replay_segment(
     segment: LogSegment,
     *,
     limits: Limits,
-    actions: Sequence[str] = CHECKPOINT_ACTIONS,
+    actions: Iterable[str] = SMALL_ACTIONS,
+    with_files: bool = True,
 ) -> Replay:
     """The state at the segment's version: a checkpoint and the commits after it.
 
@@ -95,13 +102,14 @@ def replay_segment(
     for base, paths in zip(segment.checkpoint_versions, segment.checkpoints, strict=True):
         if not _reaches(segment, base):
             break
-        replay = Replay(store.url)
         try:
-            read_checkpoint(store, paths, replay, actions=actions)
+            found = open_checkpoint(store, paths, actions=actions)
+            replay = Replay(store.url, checkpoint=found, version=base)
+            if with_files:
+                replay.files()
         except CorruptTableError as error:
             failure = failure or error
             continue
-        replay.version = base
         return _apply_after(store, segment, replay, limits=limits)
     if not _reaches(segment, -1):
         raise failure or CorruptTableError(
@@ -133,6 +141,4 @@ def _apply_after(
 def snapshot_of(replay: Replay) -> Snapshot:
     """The replay's state as a value."""
     protocol, metadata = replay.checked()
-    return Snapshot(
-        replay.version, protocol, metadata, dict(replay.markers), tuple(replay.files.values())
-    )
+    return Snapshot(replay.version, protocol, metadata, dict(replay.markers), replay.files())

@@ -8,6 +8,7 @@ from streamlake.storage.local import LocalStore
 from streamlake.storage.memory import MemoryStore, memory_store
 from streamlake.storage.open import open_store
 from streamlake.storage.probe import prove_put_if_absent
+from streamlake.storage.ranged_file import RangedFile
 from streamlake.storage.store import ObjectMeta, ObjectStore
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "MemoryStore",
     "ObjectMeta",
     "ObjectStore",
+    "RangedFile",
     "memory_store",
     "open_store",
     "prove_put_if_absent",

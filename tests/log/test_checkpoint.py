@@ -10,7 +10,7 @@ import pytest
 import streamlake as sl
 from streamlake import operations
 from streamlake.log import Log
-from streamlake.log.checkpoint_policy import checkpoint_interval
+from streamlake.log.checkpoint.policy import checkpoint_interval
 from streamlake.storage import MemoryStore
 from streamlake.testing import CountingStore, Fault, FaultyStore, ManualClock
 

@@ -1,0 +1,1 @@
+"""Checkpoints: the state of a table in few files (PROTOCOL.md, "Checkpoints")."""

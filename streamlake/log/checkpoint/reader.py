@@ -1,0 +1,264 @@
+"""What a checkpoint holds, read by column and only where it is asked for.
+
+A small file is fetched whole; of a large one the footer, and then the columns that a question
+needs. Rows are decoded in blocks, so that a wide column is never in memory whole unless it is asked
+for whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from streamlake.errors import CorruptTableError, StorageError
+from streamlake.log.arrays import nulls
+from streamlake.log.checkpoint.columns import SMALL_ACTIONS
+from streamlake.log.files import (
+    FILE_TYPES,
+    REQUIRED_COLUMNS,
+    TOMBSTONE_TYPES,
+    Column,
+    FileColumns,
+)
+from streamlake.protocol import Action
+from streamlake.storage import ObjectStore, RangedFile
+
+WHOLE_FILE_BYTES = 8 * 2**20
+"""Checkpoint files up to this size are fetched in one request."""
+BLOCK_ROWS = 65_536
+"""How many rows are decoded at a time."""
+_FOOTER_STRING_BYTES = 64 * 2**20
+_FOOTER_ELEMENTS = 10_000_000
+_KEPT = frozenset({"path", "size", "modificationTime", "partitionValues", "deletionVector"})
+"""Columns that stay in memory once they are read: narrow, and asked for again and again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """The state of a table at one version; its files and tombstones are not read yet."""
+
+    adds: tuple[FileColumns, ...]
+    removes: tuple[FileColumns, ...]
+    actions: tuple[Action, ...]
+    """The small actions that were asked for."""
+    num_actions: int
+    """How many actions of any kind there are, where counting needs no reading."""
+
+
+def open_checkpoint(
+    store: ObjectStore, paths: Sequence[str], *, actions: Iterable[str] = SMALL_ACTIONS
+) -> Checkpoint:
+    """Open a classic checkpoint, of one or several parts, and read its small ``actions``.
+
+    Two requests a part and as many as the columns take.
+
+    Raises:
+        CorruptTableError: A part is missing, torn or garbled.
+    """
+    parts = [ParquetPart(store, path) for path in paths]
+    return Checkpoint(
+        adds=(ActionColumns(parts, "add", FILE_TYPES),),
+        removes=(ActionColumns(parts, "remove", TOMBSTONE_TYPES),),
+        actions=tuple(
+            action for name in actions for part in parts for action in part.small_actions(name)
+        ),
+        num_actions=sum(part.num_rows for part in parts),
+    )
+
+
+def corrupt_checkpoint(where: str, reason: str) -> CorruptTableError:
+    """The error for a checkpoint that can't be used."""
+    return CorruptTableError(
+        "The checkpoint can't be read.",
+        where=where,
+        found=reason,
+        remedy="Remove or restore it; an earlier checkpoint is used where the log allows.",
+    )
+
+
+class ParquetPart:
+    """One Parquet file of a checkpoint: a classic one, a part, a V2 one or a sidecar.
+
+    Raises:
+        CorruptTableError: It is missing, torn or garbled; so does each reading of it.
+    """
+
+    def __init__(self, store: ObjectStore, path: str) -> None:
+        self._store = store
+        self._path = path
+        self._where = f"{store.url}/{path}"
+        with self._told():
+            self._file = self._open()
+            self._schema = self._file.schema_arrow
+
+    @property
+    def num_rows(self) -> int:
+        """How many actions it holds."""
+        return int(self._file.metadata.num_rows)
+
+    def small_actions(self, name: str) -> list[Action]:
+        """The actions of one kind."""
+        groups = self._groups(name)
+        if not groups:
+            return []
+        with self._told():
+            column = self._file.read_row_groups(groups, columns=[name])[name]
+            return [msgspec.convert(row, SMALL_ACTIONS[name]) for row in _rows(column)]
+
+    def blocks(
+        self, action: str, names: Sequence[str], types: Mapping[str, pa.DataType]
+    ) -> Iterator[pa.Table]:
+        """Columns of the ``add`` or ``remove`` actions, block by block; absent ones are null."""
+        groups = self._groups(action)
+        if not groups:
+            return
+        kind = self._schema.field(action).type
+        present = [name for name in names if kind.get_field_index(name) >= 0]
+        columns = [f"{action}.{name}" for name in {"path": None, **dict.fromkeys(present)}]
+        for group in groups:
+            with self._told():
+                batches = self._file.iter_batches(BLOCK_ROWS, row_groups=[group], columns=columns)
+            while True:
+                with self._told():
+                    batch = next(batches, None)
+                    block = None if batch is None else self._block(batch, names, types)
+                if block is None:
+                    break
+                if block.num_rows:
+                    yield block
+        self._check_unchanged()
+
+    def _block(
+        self, batch: pa.RecordBatch, names: Sequence[str], types: Mapping[str, pa.DataType]
+    ) -> pa.Table:
+        rows: Any = batch.column(0)
+        if rows.null_count:
+            rows = rows.filter(rows.is_valid())
+        found = {field.name: i for i, field in enumerate(rows.type)}
+        columns = [
+            _cast(rows.field(found[name]), types[name])
+            if name in found
+            else nulls(len(rows), types[name])
+            for name in names
+        ]
+        missing = [n for n, c in zip(names, columns, strict=True) if c.null_count and _needed(n)]
+        if missing and types is FILE_TYPES:
+            raise corrupt_checkpoint(self._where, f"files without {', '.join(missing)}")
+        return pa.Table.from_arrays(columns, names=list(names))
+
+    def _groups(self, action: str) -> list[int]:
+        """Row groups that may hold an action, by their statistics."""
+        if self._schema.get_field_index(action) < 0:
+            return []
+        metadata = self._file.metadata
+        schema = metadata.schema
+        leaves = [
+            i for i in range(len(schema)) if schema.column(i).path.partition(".")[0] == action
+        ]
+        return [
+            group
+            for group in range(metadata.num_row_groups)
+            if not all(_is_null(metadata.row_group(group).column(leaf)) for leaf in leaves)
+        ]
+
+    def _open(self) -> pq.ParquetFile:
+        found = self._store.stat(self._path)
+        self._stamp = (found.size_bytes, found.modified_ms)
+        self._is_held = found.size_bytes <= WHOLE_FILE_BYTES
+        source: Any = (
+            pa.BufferReader(self._store.get(self._path))
+            if self._is_held
+            else pa.PythonFile(RangedFile(self._store, self._path, found.size_bytes), mode="r")
+        )
+        return pq.ParquetFile(
+            source,
+            pre_buffer=not self._is_held,
+            thrift_string_size_limit=_FOOTER_STRING_BYTES,
+            thrift_container_size_limit=_FOOTER_ELEMENTS,
+        )
+
+    def _check_unchanged(self) -> None:
+        """Another writer may have put a checkpoint of the same version in this one's place."""
+        if self._is_held:
+            return
+        with self._told():
+            found = self._store.stat(self._path)
+        if (found.size_bytes, found.modified_ms) != self._stamp:
+            raise corrupt_checkpoint(
+                self._where, "another file of that name, put there while it was read"
+            )
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Any failure to read it, as the error that names the file."""
+        try:
+            yield
+        except (pa.ArrowException, OSError, StorageError, msgspec.ValidationError) as error:
+            raise corrupt_checkpoint(self._where, str(error)) from error
+
+
+class ActionColumns:
+    """The ``add`` or the ``remove`` actions of the parts of a checkpoint, by column."""
+
+    def __init__(
+        self, parts: Sequence[ParquetPart], action: str, types: Mapping[str, pa.DataType]
+    ) -> None:
+        self._parts = tuple(parts)
+        self._action = action
+        self._types = types
+        self._held: dict[str, Column] = {}
+
+    @property
+    def num_rows(self) -> int:
+        """How many actions there are; reads their paths."""
+        return len(self.column("path"))
+
+    def column(self, name: str) -> Column:
+        """One column, whole; kept if it is narrow."""
+        held = self._held.get(name)
+        if held is not None:
+            return held
+        chunks: Any = [chunk for block in self.blocks([name]) for chunk in block.column(0).chunks]
+        kind: Any = self._types[name]
+        column: Column = pa.chunked_array(chunks, type=kind)
+        if name in _KEPT:
+            self._held[name] = column
+        return column
+
+    def blocks(self, names: Iterable[str]) -> Iterator[pa.Table]:
+        """Columns in blocks of bounded size."""
+        wanted = tuple(names)
+        for part in self._parts:
+            yield from part.blocks(self._action, wanted, self._types)
+
+
+def _needed(name: str) -> bool:
+    return name in REQUIRED_COLUMNS
+
+
+def _is_null(chunk: pq.ColumnChunkMetaData) -> bool:
+    found: Any = chunk.statistics if chunk.is_stats_set else None
+    return bool(found) and found.has_null_count and found.null_count == chunk.num_values
+
+
+def _cast(column: pa.Array[Any], kind: pa.DataType) -> pa.Array[Any]:
+    return column if column.type.equals(kind) else column.cast(kind)
+
+
+def _rows(column: pa.ChunkedArray[Any]) -> Iterator[dict[str, Any]]:
+    """The structs of a column; null members say "absent", as they do in JSON."""
+    rows: Any = column.drop_null().to_pylist(maps_as_pydicts="strict")
+    for row in rows:
+        yield {name: _present(value) for name, value in row.items() if value is not None}
+
+
+def _present(value: Any) -> Any:  # noqa: ANN401 -- the values of a Parquet row
+    if isinstance(value, dict) and "provider" in value:
+        return {name: member for name, member in value.items() if member is not None}
+    return value
