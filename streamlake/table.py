@@ -12,7 +12,16 @@ import pyarrow as pa
 from streamlake import operations
 from streamlake.clock import SYSTEM_CLOCK, Clock
 from streamlake.data import Stager, Tabular
-from streamlake.log import DEFAULT_LIMITS, CommitResult, Expectation, FileList, Limits, Log
+from streamlake.errors import InvalidInputError
+from streamlake.log import (
+    DEFAULT_LIMITS,
+    CommitResult,
+    Expectation,
+    FileList,
+    Limits,
+    Log,
+    Moment,
+)
 from streamlake.log import Snapshot as LogSnapshot
 from streamlake.operations import CommitRecord, OptimizeResult
 from streamlake.operations.append import Markers
@@ -222,13 +231,26 @@ class Table:
             operation_parameters=operation_parameters,
         )
 
-    def snapshot(self, version: int | None = None) -> Snapshot:
-        """The table at ``version``, or at its newest, which is then read.
+    def snapshot(self, version: int | None = None, *, timestamp: Moment | None = None) -> Snapshot:
+        """The table at ``version``, as it was at ``timestamp``, or at its newest, which is read.
+
+        Args:
+            version: From 0 on.
+            timestamp: A datetime with a time zone, its ISO 8601 text, or milliseconds since the
+                Unix epoch: the newest version committed then or before, by in-commit timestamps
+                where the table has them, else by the store's times. After the newest commit it is
+                refused, for the next commit may change the answer.
 
         Raises:
-            VersionNotFoundError: The version is past the newest.
+            VersionNotFoundError: The version is past the newest; the timestamp lies before the
+                oldest commit that the log still holds, or after the newest.
             LogTruncatedError: It has been cleaned up.
+            InvalidInputError: Both are given, or what is no version, no point in time.
         """
+        if timestamp is not None:
+            if version is not None:
+                raise InvalidInputError("Ask for a version or for a timestamp, not for both.")
+            version = operations.version_at(self.log, timestamp)
         return Snapshot(self.log.snapshot(version), self.log.store)
 
     def tail(
@@ -268,7 +290,11 @@ class Table:
         return operations.find_marker(self.log, app_id)
 
     def history(self, *, limit: int | None = None) -> Iterator[CommitRecord]:
-        """Commits that the log still holds, newest first, read as they are asked for."""
+        """Commits that the log still holds, newest first, read as they are asked for.
+
+        Raises:
+            InvalidInputError: A limit below 1.
+        """
         return operations.history(self.log, limit=limit)
 
     def optimize(

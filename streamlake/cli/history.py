@@ -10,7 +10,7 @@ from streamlake import CommitRecord, Table
 from streamlake.cli import terminal
 from streamlake.cli.options import AsJson, StorageOptions, TableUrl, key_values
 
-HEADINGS = ("version", "time (UTC)", "operation", "rows", "files", "markers")
+HEADINGS = ("version", "time (UTC)", "operation", "rows", "files", "isolation", "markers", "note")
 SHOWN_MARKERS = 3
 
 
@@ -40,11 +40,16 @@ def _as_json(record: CommitRecord) -> dict[str, object]:
         "timestamp": terminal.utc(record.timestamp_ms),
         "operation": record.operation,
         "operationParameters": record.operation_parameters,
+        "operationMetrics": record.operation_metrics,
+        "isolationLevel": record.isolation_level,
+        "readVersion": record.read_version,
         "isBlindAppend": record.is_blind_append,
         "rowsAdded": record.rows_added,
         "filesAdded": record.files_added,
         "filesRemoved": record.files_removed,
         "markers": {app_id: marker.version for app_id, marker in record.markers.items()},
+        "userMetadata": record.user_metadata,
+        "engineInfo": record.engine_info,
     }
 
 
@@ -57,5 +62,7 @@ def _as_row(record: CommitRecord) -> list[str]:
         record.operation or "",
         "" if record.rows_added is None else f"{record.rows_added:,}",
         f"+{record.files_added} -{record.files_removed}",
+        record.isolation_level or "",
         ", ".join(markers[:SHOWN_MARKERS]) + (f" and {more} more" if more > 0 else ""),
+        " ".join((record.user_metadata or "").split()),
     ]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 
 import msgspec
 import pyarrow as pa
@@ -27,6 +26,7 @@ from rich.progress import (
 from rich.table import Table
 
 from streamlake.errors import StreamlakeError
+from streamlake.log import utc_text
 
 KIBI = 1024
 
@@ -99,8 +99,7 @@ def say_columns(schema: pa.Schema) -> None:
 
 def utc(timestamp_ms: int) -> str:
     """A time in milliseconds since the Unix epoch as ISO 8601."""
-    moment = datetime.fromtimestamp(timestamp_ms / 1000, tz=UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return utc_text(timestamp_ms)
 
 
 def size(count_bytes: int) -> str:

@@ -18,6 +18,15 @@ from streamlake.log.markers import (
 from streamlake.log.segment import LogSegment, find_segment, list_log
 from streamlake.log.snapshot import Snapshot
 from streamlake.log.tail import LogTail, commit_range
+from streamlake.log.times import (
+    Moment,
+    Timeline,
+    commit_times,
+    in_commit_time_ms,
+    moment_ms,
+    rising,
+    utc_text,
+)
 from streamlake.log.transaction import CommitResult, Transaction
 
 __all__ = [
@@ -33,12 +42,19 @@ __all__ = [
     "LogSegment",
     "LogTail",
     "MarkerClaim",
+    "Moment",
     "Snapshot",
+    "Timeline",
     "Transaction",
     "already_committed",
     "commit_range",
+    "commit_times",
     "find_segment",
+    "in_commit_time_ms",
     "list_log",
+    "moment_ms",
     "read_commit",
+    "rising",
     "staged_markers",
+    "utc_text",
 ]

@@ -29,6 +29,8 @@ class Limits:
     """How long a version that a listing leaves out is waited for before it counts as missing."""
     gap_probes: int = 8
     """How often it is looked for within that time."""
+    listed_entries: int = 10_000_000
+    """The most log entries of one listing."""
     idle_polls_per_listing: int = 64
     """Of that many idle polls of a tail one is a listing, which notices a truncated log."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from streamlake.clock import SYSTEM_CLOCK, Clock
@@ -32,16 +32,14 @@ from streamlake.log.markers import (
     check_winner,
 )
 from streamlake.log.replay import Replay
-from streamlake.log.segment import find_segment, hinted_version, list_log
+from streamlake.log.segment import find_segment, hinted_version
 from streamlake.log.snapshot import Snapshot, load_state, snapshot_of
 from streamlake.log.transaction import CommitResult, Transaction
 from streamlake.protocol import (
-    CommitName,
     SetTransaction,
     check_readable,
     check_writable,
     encode_actions,
-    parse_log_name,
 )
 from streamlake.storage import ObjectStore, prove_put_if_absent
 
@@ -404,13 +402,6 @@ class Log:
                 logger.warning("no checkpoint of %s at %d", self.url, head.version, exc_info=True)
                 known = retried_from(head, interval)
             self._head = replace(self.head, checkpoint_version=known)
-
-    def commit_times(self) -> Iterable[tuple[int, int]]:
-        """Each commit's version and the store's time of it in milliseconds: one listing."""
-        for meta in list_log(self.store):
-            name = parse_log_name(meta.path)
-            if isinstance(name, CommitName):
-                yield name.version, meta.modified_ms
 
 
 def _check_version(version: int) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import msgspec
 
 from streamlake.errors import (
+    LimitExceededError,
     LogGapError,
     LogTruncatedError,
     ObjectNotFoundError,
@@ -15,6 +16,7 @@ from streamlake.errors import (
     UnsupportedFeatureError,
     VersionNotFoundError,
 )
+from streamlake.log.limits import DEFAULT_LIMITS, Limits
 from streamlake.protocol import (
     LAST_CHECKPOINT,
     LOG_DIR,
@@ -53,17 +55,29 @@ class _Hint(msgspec.Struct):
     version: int
 
 
-def list_log(store: ObjectStore, first_version: int = 0) -> Iterator[ObjectMeta]:
+def list_log(
+    store: ObjectStore, first_version: int = 0, *, limits: Limits = DEFAULT_LIMITS
+) -> Iterator[ObjectMeta]:
     """Log entries whose version is at least ``first_version``, in name order: one listing.
 
     Temporary, hidden and underscored names and folders are passed over.
+
+    Raises:
+        LimitExceededError: The log has more entries than the limits allow.
     """
     prefix = f"{LOG_DIR}/"
     start_after = f"{prefix}{first_version:020d}" if first_version > 0 else ""
-    for meta in store.list_from(prefix, start_after):
+    for number, meta in enumerate(store.list_from(prefix, start_after)):
         name = meta.path[len(prefix) :]
         if name[:1] > "9":
             return
+        if number >= limits.listed_entries:
+            raise LimitExceededError(
+                "The log has more entries than the limit.",
+                where=f"{store.url}/{prefix}",
+                found=f"over {limits.listed_entries} from version {first_version} on",
+                remedy="Write a checkpoint and clean the log up, or raise Limits.listed_entries.",
+            )
         if name[:1].isdigit() and "/" not in name:
             yield meta
 

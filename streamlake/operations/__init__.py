@@ -5,6 +5,7 @@ from streamlake.operations.create import create
 from streamlake.operations.history import CommitRecord, find_marker, history
 from streamlake.operations.optimize import OptimizeResult, optimize
 from streamlake.operations.read import read_rows
+from streamlake.operations.travel import version_at
 
 __all__ = [
     "CommitRecord",
@@ -17,4 +18,5 @@ __all__ = [
     "optimize",
     "read_rows",
     "stager",
+    "version_at",
 ]

@@ -225,6 +225,31 @@ class CommitInfo(msgspec.Struct, frozen=True):
         return _typed(self.fields.get("operationParameters"), dict) or {}
 
     @property
+    def operation_metrics(self) -> Mapping[str, Any]:
+        """What the operation did in numbers, as its writer noted them, mostly as strings."""
+        return _typed(self.fields.get("operationMetrics"), dict) or {}
+
+    @property
+    def isolation_level(self) -> str | None:
+        """Under which isolation level the commit was checked against others."""
+        return _typed(self.fields.get("isolationLevel"), str)
+
+    @property
+    def read_version(self) -> int | None:
+        """The version that the commit was made from."""
+        return _typed(self.fields.get("readVersion"), int)
+
+    @property
+    def user_metadata(self) -> str | None:
+        """What the user noted with the commit."""
+        return _typed(self.fields.get("userMetadata"), str)
+
+    @property
+    def engine_info(self) -> str | None:
+        """Which program committed, with its version."""
+        return _typed(self.fields.get("engineInfo"), str)
+
+    @property
     def is_blind_append(self) -> bool:
         """Whether the commit only added files and read none; False where the writer is silent."""
         return self.fields.get("isBlindAppend") is True

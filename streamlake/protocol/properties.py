@@ -39,6 +39,8 @@ ENABLE_ICEBERG_COMPAT_V2 = "delta.enableIcebergCompatV2"
 ENABLE_IN_COMMIT_TIMESTAMPS = "delta.enableInCommitTimestamps"
 ENABLE_ROW_TRACKING = "delta.enableRowTracking"
 ENABLE_TYPE_WIDENING = "delta.enableTypeWidening"
+IN_COMMIT_TIMESTAMP_ENABLEMENT_TIMESTAMP = "delta.inCommitTimestampEnablementTimestamp"
+IN_COMMIT_TIMESTAMP_ENABLEMENT_VERSION = "delta.inCommitTimestampEnablementVersion"
 ISOLATION_LEVEL = "delta.isolationLevel"
 LOG_RETENTION = "delta.logRetentionDuration"
 ROW_TRACKING_SUSPENDED = "delta.rowTrackingSuspended"
@@ -94,6 +96,16 @@ def deleted_file_retention_ms(configuration: Configuration) -> int:
     """How long removed files are kept, in milliseconds; a week unless set."""
     found = _duration_ms(configuration, DELETED_FILE_RETENTION)
     return DEFAULT_DELETED_FILE_RETENTION_MS if found is None else found
+
+
+def in_commit_timestamp_enablement(configuration: Configuration) -> tuple[int, int | None]:
+    """The first version that tells its own time, and that time where it is told.
+
+    (0, None) for a table whose every version does (PROTOCOL.md, "In-Commit Timestamps").
+    """
+    version = _integer(configuration, IN_COMMIT_TIMESTAMP_ENABLEMENT_VERSION, least=0)
+    time_ms = _integer(configuration, IN_COMMIT_TIMESTAMP_ENABLEMENT_TIMESTAMP, least=0)
+    return (0, None) if version is None else (version, time_ms)
 
 
 def log_retention_ms(configuration: Configuration) -> int:

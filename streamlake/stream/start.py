@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import TypeAlias
 
 from streamlake.errors import (
     InvalidInputError,
     LogTruncatedError,
-    ObjectNotFoundError,
     TableReplacedError,
     VersionNotFoundError,
 )
-from streamlake.log import Definition, Log, Snapshot, commit_range, read_commit
+from streamlake.log import Definition, Log, Snapshot, Timeline, commit_range, moment_ms
 from streamlake.protocol import MAX_INT64, AddFile
 from streamlake.stream.offset import BEFORE_FIRST_FILE, Offset
 
@@ -134,15 +132,17 @@ def find_beginning(log: Log, start: Start) -> Beginning:
 
 def after_newest(log: Log) -> Beginning:
     """After the newest version that there is now."""
-    if log.known_head is not None:
-        head = log.refresh()
-        definition = Definition(
-            version=head.version, protocol=head.protocol, metadata=head.metadata
-        )
-    else:
-        definition = log.definition()
+    definition = newest_definition(log)
     newest = definition.version
     return Beginning(version=newest + 1, definition=definition, newest_known=newest)
+
+
+def newest_definition(log: Log) -> Definition:
+    """How the newest version is to be read; without the markers where no head is known yet."""
+    if log.known_head is None:
+        return log.definition()
+    head = log.refresh()
+    return Definition(version=head.version, protocol=head.protocol, metadata=head.metadata)
 
 
 def at_oldest(log: Log) -> Beginning:
@@ -239,12 +239,8 @@ def check_same_table(known_id: str, found_id: str, *, where: str) -> None:
 
 
 def _version_at(log: Log, moment: datetime) -> int:
-    """The first version committed at or after a moment.
-
-    By ``inCommitTimestamp`` where commits have one, else by the store's times, each at least one
-    later than the one before, as Delta counts (PROTOCOL.md, "In-Commit Timestamps").
-    """
-    wanted_ms = _milliseconds(moment)
+    """The first version committed at or after a moment, as ``Timeline`` tells times."""
+    wanted_ms = moment_ms(moment, round_up=True)
     if wanted_ms > log.clock.now_ms():
         raise InvalidInputError(
             "The timestamp to start from lies in the future.",
@@ -252,51 +248,5 @@ def _version_at(log: Log, moment: datetime) -> int:
             found=moment.isoformat(),
             remedy='Give one that has passed, or start="latest".',
         )
-    versions, times_ms = _rising_times(log)
-    if not versions:
-        return after_newest(log).version
-
-    def time_ms(place: int) -> int:
-        return _in_commit_time_ms(log, versions[place]) or times_ms[place]
-
-    if _in_commit_time_ms(log, versions[-1]) is None:
-        place = _first(len(versions), lambda i: times_ms[i] >= wanted_ms)
-    else:
-        place = _first(len(versions), lambda i: time_ms(i) >= wanted_ms)
-    return versions[place] if place < len(versions) else versions[-1] + 1
-
-
-def _rising_times(log: Log) -> tuple[list[int], list[int]]:
-    versions: list[int] = []
-    times_ms: list[int] = []
-    for version, modified_ms in sorted(set(log.commit_times())):
-        rising = modified_ms if not times_ms else max(modified_ms, times_ms[-1] + 1)
-        versions.append(version)
-        times_ms.append(rising)
-    return versions, times_ms
-
-
-def _in_commit_time_ms(log: Log, version: int) -> int | None:
-    try:
-        commit = read_commit(log.store, version, limits=log.limits)
-    except ObjectNotFoundError:
-        return None
-    return commit.commit_info.in_commit_timestamp_ms
-
-
-def _first(count: int, holds: Callable[[int], bool]) -> int:
-    """The first number for which ``holds``, and from which on it does; ``count`` for none below."""
-    low, high = 0, count
-    while low < high:
-        middle = (low + high) // 2
-        if holds(middle):
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
-def _milliseconds(moment: datetime) -> int:
-    """Since the Unix epoch, rounded up: a commit of that very millisecond may lie before it."""
-    since = moment - datetime.fromtimestamp(0, tz=UTC) + timedelta(microseconds=999)
-    return since // timedelta(milliseconds=1)
+    newest = newest_definition(log)
+    return Timeline(log.store, newest, limits=log.limits).first_from(wanted_ms)

@@ -1,3 +1,6 @@
+import json
+from pathlib import Path
+
 import pyarrow as pa
 
 import streamlake as sl
@@ -14,6 +17,19 @@ def test_history_shows_commits_newest_first(cli, orders):
     assert [line["version"] for line in done.json] == [2, 1, 0]
     assert done.json[0]["markers"] == {"job": 7}
     assert done.json[1]["rowsAdded"] == 2
+
+
+def test_history_tells_isolation_metrics_and_notes(cli, orders):
+    info = {"operation": "MERGE", "operationMetrics": {"numOutputRows": "5"}}
+    info |= {"isolationLevel": "Serializable", "userMetadata": "by\thand", "readVersion": 0}
+    path = Path(orders.url.removeprefix("file://")) / "_delta_log" / f"{1:020d}.json"
+    path.write_text(json.dumps({"commitInfo": info}) + "\n")
+    told = cli("history", orders.url, "--json").json[0]
+    assert told["operationMetrics"] == {"numOutputRows": "5"}
+    assert (told["isolationLevel"], told["readVersion"]) == ("Serializable", 0)
+    assert told["userMetadata"] == "by\thand"
+    line = cli("history", orders.url, "--limit", 1).out.splitlines()[1]
+    assert line.split("\t")[-3:] == ["Serializable", "", "by hand"]
 
 
 def test_history_in_a_pipe_is_tab_separated(cli, orders):

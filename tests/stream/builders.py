@@ -38,12 +38,9 @@ def rows(*numbers: int) -> pa.Table:
 def new_table(
     store: ObjectStore | None = None, *, clock: sl.Clock | None = None, **options
 ) -> sl.Table:
-    """An empty table at version 0, in memory unless a store is given."""
-    log = Log(
-        MemoryStore() if store is None else store,
-        clock=clock or ManualClock(seed=next(_names)),
-        limits=QUICK,
-    )
+    """An empty table at version 0, in memory, at its clock's time, unless a store is given."""
+    clock = clock or ManualClock(seed=next(_names))
+    log = Log(MemoryStore(clock=clock) if store is None else store, clock=clock, limits=QUICK)
     operations.create(log, SCHEMA, **options)
     return sl.Table(log)
 

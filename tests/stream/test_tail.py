@@ -14,6 +14,7 @@ from stream.builders import (
     change_metadata,
     clock_of,
     commit,
+    drop_commits,
     fresh,
     new_table,
     numbers,
@@ -118,7 +119,7 @@ def timed_table():
     start = datetime.fromtimestamp(table.log.clock.now_ms() / 1000, tz=UTC)
     for number in (1, 2, 3):
         clock_of(table).advance(10)
-        commit(table, stage(table, number), inCommitTimestamp=table.log.clock.now_ms())
+        table.append(rows(number))
     return table, start
 
 
@@ -139,6 +140,16 @@ def test_a_timestamp_after_the_newest_commit_waits_for_the_next():
     batches = table.tail(start + timedelta(seconds=31), stop=4)
     table.append(rows(4))
     assert numbers(batches) == [4]
+
+
+def test_a_timestamp_whose_first_commit_was_cleaned_up_is_no_silent_loss():
+    table, start = timed_table()
+    clock_of(table).advance(1)
+    table.checkpoint()
+    drop_commits(table, 0, 1)
+    with pytest.raises(sl.LogTruncatedError, match="Version 1 has been removed"):
+        all_numbers(table, start=start + timedelta(seconds=5))
+    assert all_numbers(table, start=start + timedelta(seconds=20)) == [2, 3]
 
 
 def test_the_stores_times_count_where_commits_say_none(tmp_path):
