@@ -253,6 +253,23 @@ class Table:
             version = operations.version_at(self.log, timestamp)
         return Snapshot(self.log.snapshot(version), self.log.store)
 
+    def confirm_read(self, snapshot: Snapshot) -> CommitResult:
+        """Prove that the rows of ``snapshot`` are still those of the table: commit an empty write.
+
+        For decisions that rest on what was read: once this returns, the read is ordered among the
+        table's commits at ``result.version``, as if it had been made there. One request as a rule.
+
+        Args:
+            snapshot: What was read, of this table.
+
+        Raises:
+            ConcurrentAppendError: Rows were added since: read again.
+            ConcurrentDeleteReadError: Rows were removed since: read again.
+            MetadataChangedError: The table's metadata changed since.
+            CommitUnknownError: The outcome could not be learnt in time.
+        """
+        return operations.confirm_read(self.log, snapshot.version)
+
     def tail(
         self,
         start: Start = "earliest",

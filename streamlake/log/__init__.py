@@ -15,6 +15,7 @@ from streamlake.log.markers import (
     already_committed,
     staged_markers,
 )
+from streamlake.log.reads import WHOLE_TABLE, ReadPredicate
 from streamlake.log.segment import LogSegment, find_segment, list_log
 from streamlake.log.snapshot import Snapshot
 from streamlake.log.tail import LogTail, commit_range
@@ -27,22 +28,25 @@ from streamlake.log.times import (
     rising,
     utc_text,
 )
-from streamlake.log.transaction import CommitResult, Transaction
+from streamlake.log.transaction import CommitResult, Isolation, Transaction, removal
 
 __all__ = [
     "DEFAULT_LIMITS",
+    "WHOLE_TABLE",
     "Commit",
     "CommitResult",
     "Definition",
     "Expectation",
     "FileList",
     "Head",
+    "Isolation",
     "Limits",
     "Log",
     "LogSegment",
     "LogTail",
     "MarkerClaim",
     "Moment",
+    "ReadPredicate",
     "Snapshot",
     "Timeline",
     "Transaction",
@@ -54,6 +58,7 @@ __all__ = [
     "list_log",
     "moment_ms",
     "read_commit",
+    "removal",
     "rising",
     "staged_markers",
     "utc_text",

@@ -13,6 +13,7 @@ from streamlake.protocol import (
     Action,
     AddFile,
     CommitInfo,
+    DomainMetadata,
     Metadata,
     Protocol,
     RemoveFile,
@@ -48,6 +49,13 @@ class Commit:
         """The markers that the commit sets, by app_id."""
         return {
             action.app_id: action for action in self.actions if isinstance(action, SetTransaction)
+        }
+
+    @cached_property
+    def domains(self) -> dict[str, DomainMetadata]:
+        """The domain metadata that the commit sets or removes, by name."""
+        return {
+            action.domain: action for action in self.actions if isinstance(action, DomainMetadata)
         }
 
     @cached_property

@@ -1,64 +1,103 @@
-"""Whether a staged transaction still holds after a commit that won the race."""
+"""Whether a staged transaction still holds after a commit that was made since it read the table.
+
+The rules are Delta's: what one winner changed is laid against what the transaction read, removes
+and changes. They are applied to each winner by itself, in order, so that what one of them added and
+the next removed again counts as well.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pyarrow as pa
-
 from streamlake.errors import (
+    ConcurrentAppendError,
     ConcurrentDeleteDeleteError,
+    ConcurrentDeleteReadError,
+    ConcurrentTransactionError,
     MetadataChangedError,
     ProtocolChangedError,
     UnsupportedFeatureError,
 )
 from streamlake.log.commit import Commit
-from streamlake.log.replay import canonical_key
+from streamlake.log.fitting import misfits
+from streamlake.log.reads import common, matching, matching_removed
 from streamlake.log.transaction import Transaction
 from streamlake.protocol import (
+    AddFile,
     Metadata,
     Protocol,
-    RemoveFile,
     check_writable,
-    schema_difference,
-    schema_from_json,
 )
+
+_AGAIN = "Run the operation again: it will see the table as it is now."
+_REBASED_DOMAINS = frozenset({"delta.rowTracking"})
+"""Domains that each attempt sets anew, from what its winners set."""
 
 
 def check_conflict(
     staged: Transaction, winner: Commit, *, protocol: Protocol, metadata: Metadata, where: str
 ) -> None:
-    """Test a staged transaction against one commit that was made since it was staged.
+    """Test a staged transaction against one commit that was made since its ``read_version``.
 
-    ``protocol`` and ``metadata`` are the table's with the winner applied. Appends never conflict
-    with appends; a rewrite conflicts with the removal of its inputs; a change of metadata or
-    protocol is checked against what is staged, and passes where it still fits.
+    ``protocol`` and ``metadata`` are the table's with the winner applied.
+
+    What counts of a winner, by the isolation level of ``staged.isolation_under(metadata)``:
+
+    - "WriteSerializable": data that it removed, and data that it added unless it is a blind append,
+      which is then as good as made after this transaction. Where the transaction changes the
+      metadata, blind appends count as well: their files have to satisfy the new.
+    - "Serializable": all data that it added or removed.
+    - "SnapshotIsolation", of transactions that change no data: only its removal of their inputs.
+
+    A winner's files with ``dataChange=false`` hold rows that were there before: they change nothing
+    that was read, and conflict only where both remove the same file.
 
     Raises:
         ProtocolChangedError: The new protocol forbids the transaction.
-        MetadataChangedError: The staged files do not fit the new schema or partitioning.
-        ConcurrentDeleteDeleteError: A file that is to be removed was removed.
+        MetadataChangedError: It read the table under the old metadata, or its staged files do not
+            fit the new.
+        ConcurrentTransactionError: Both set the same domain metadata.
+        ConcurrentAppendError: Files were added that it should have read.
+        ConcurrentDeleteReadError: Files that it read were removed.
+        ConcurrentDeleteDeleteError: A file that it removes was removed.
     """
     told = f"commit {winner.version} of {where}"
     if winner.protocol is not None:
         _check_protocol(staged, protocol, metadata, told)
     if winner.metadata is not None:
-        check_metadata(staged, metadata, where=told)
-    if staged.removes and winner.removes:
-        gone = {canonical_key(remove.key, root_url=where) for remove in winner.removes}
-        mine = [r for r in staged.removes if canonical_key(r.key, root_url=where) in gone]
-        if mine:
-            raise removed_meanwhile(mine, where=told)
+        check_metadata(staged, protocol, metadata, where=told)
+    if staged.domains and winner.domains:
+        _check_domains(staged, winner, told)
+    if staged.isolation_under(metadata) != "SnapshotIsolation":
+        _check_added(staged, winner, metadata, told)
+        _check_read(staged, winner, metadata, root_url=where, where=told)
+    _check_removed(staged, winner, root_url=where, where=told)
 
 
-def removed_meanwhile(removes: Sequence[RemoveFile], *, where: str) -> ConcurrentDeleteDeleteError:
-    """The error for files that are to be removed and are gone already."""
-    return ConcurrentDeleteDeleteError(
-        "A concurrent commit removed files that this one rewrites or removes.",
-        where=where,
-        found=f"{len(removes)} files, the first {removes[0].path}",
-        remedy="Run the operation again: it will see the table as it is now.",
-    )
+def check_metadata(
+    staged: Transaction, protocol: Protocol, metadata: Metadata, *, where: str
+) -> None:
+    """Test staged files against other metadata than they were written under.
+
+    A blind append passes where its files still fit, see ``misfits``. Whatever read the table, or
+    changes its metadata too, does not.
+
+    Raises:
+        MetadataChangedError: They do not fit.
+    """
+    if staged.is_blind_append and staged.metadata is None:
+        found = misfits(staged, protocol, metadata)
+        remedy = "Append again: the data will be checked against the new schema."
+    else:
+        found = ["the operation read the table under the old metadata"]
+        remedy = _AGAIN
+    if found:
+        raise MetadataChangedError(
+            "A concurrent commit changed the table's metadata, and what is staged does not fit it.",
+            where=where,
+            found="; ".join(found),
+            remedy=remedy,
+        )
 
 
 def _check_protocol(
@@ -67,7 +106,7 @@ def _check_protocol(
     remedy = "Open the table again and repeat the operation."
     if staged.protocol is not None or staged.metadata is not None:
         raise ProtocolChangedError(
-            "A concurrent commit changed the protocol, as this one does.",
+            "A concurrent commit changed the protocol, on which this one's change depends.",
             where=where,
             remedy=remedy,
         )
@@ -82,34 +121,66 @@ def _check_protocol(
         ) from error
 
 
-def check_metadata(staged: Transaction, metadata: Metadata, *, where: str) -> None:
-    """Test staged files against other metadata than they were written under.
-
-    A blind append passes where its files still fit: further nullable columns at most.
-
-    Raises:
-        MetadataChangedError: They do not fit.
-    """
-    if staged.staged_schema is None or not staged.is_blind_append:
-        misfits = ["the operation read the table under the old metadata"]
-    elif metadata.partition_columns != staged.staged_partitions:
-        now, then = list(metadata.partition_columns), list(staged.staged_partitions)
-        misfits = [f"partitioned by {now}, the files were written for {then}"]
-    else:
-        misfits = _schema_misfits(metadata.schema_string, staged.staged_schema)
-    if misfits:
-        raise MetadataChangedError(
-            "A concurrent commit changed the table's metadata, and the staged files do not fit it.",
+def _check_domains(staged: Transaction, winner: Commit, where: str) -> None:
+    mine = {action.domain: action for action in staged.domains}
+    both = sorted((mine.keys() & winner.domains.keys()) - _REBASED_DOMAINS)
+    if both:
+        raise ConcurrentTransactionError(
+            f"A concurrent commit set the domain metadata {both[0]!r}, as this one does.",
             where=where,
-            found="; ".join(misfits),
-            remedy="Append again: the data will be checked against the new schema.",
+            found=f"both set {', '.join(both)}",
+            remedy="Read the domain again and decide anew.",
         )
 
 
-def _schema_misfits(now: str, then: str) -> list[str]:
-    """What of the new schema the files lack: a column of theirs, or one that may not be null."""
-    schema = schema_from_json(now)
-    staged = schema_from_json(then)
-    known = set(staged.names)
-    needed = [field for field in schema if field.name in known or not field.nullable]
-    return schema_difference(pa.schema(needed), staged)
+def _check_added(staged: Transaction, winner: Commit, metadata: Metadata, where: str) -> None:
+    """Whether files were added that the transaction should have read."""
+    if not staged.reads:
+        return
+    blind = winner.commit_info.is_blind_append and not winner.removes
+    passes_blind = (
+        staged.isolation_under(metadata) == "WriteSerializable" and staged.metadata is None
+    )
+    if blind and passes_blind:
+        return
+    added = [add for add in winner.adds if add.data_change]
+    read = matching(staged.reads, added, metadata)
+    if read is not None:
+        raise ConcurrentAppendError(
+            "A concurrent commit added files that this one should have read.",
+            where=where,
+            found=f"{_files(added)}; this commit read {read.sql}",
+            remedy=_AGAIN,
+        )
+
+
+def _check_read(
+    staged: Transaction, winner: Commit, metadata: Metadata, *, root_url: str, where: str
+) -> None:
+    """Whether files that the transaction read were removed with their data."""
+    removed = [remove for remove in winner.removes if remove.data_change]
+    files = common(staged.read_files, removed, root_url=root_url)
+    read = None if files else matching_removed(staged.reads, removed, metadata)
+    if files or read is not None:
+        what = files[0][0] if read is None else read.sql
+        raise ConcurrentDeleteReadError(
+            "A concurrent commit removed files that this one read.",
+            where=where,
+            found=f"{len(removed)} files, the first {removed[0].path}; this commit read {what}",
+            remedy=_AGAIN,
+        )
+
+
+def _check_removed(staged: Transaction, winner: Commit, *, root_url: str, where: str) -> None:
+    mine = common((r.key for r in staged.removes), winner.removes, root_url=root_url)
+    if mine:
+        raise ConcurrentDeleteDeleteError(
+            "A concurrent commit removed files that this one rewrites or removes.",
+            where=where,
+            found=f"{len(mine)} files, the first {mine[0][0]}",
+            remedy=_AGAIN,
+        )
+
+
+def _files(added: Sequence[AddFile]) -> str:
+    return f"{len(added)} files, the first {added[0].path}"

@@ -21,7 +21,7 @@ from streamlake.log.checkpoint.policy import interval_of, retried_from
 from streamlake.log.checkpoint.writer import write_checkpoint
 from streamlake.log.commit import Commit, read_commit
 from streamlake.log.committer import Attempt, Outcome, make_durable
-from streamlake.log.conflict import check_conflict, check_metadata, removed_meanwhile
+from streamlake.log.conflict import check_conflict, check_metadata
 from streamlake.log.freshness import Freshness
 from streamlake.log.head import DEFINING_ACTIONS, HEAD_ACTIONS, Definition, Head
 from streamlake.log.limits import DEFAULT_LIMITS, Limits
@@ -31,11 +31,13 @@ from streamlake.log.markers import (
     check_unmoved,
     check_winner,
 )
+from streamlake.log.recent import RecentCommits
 from streamlake.log.replay import Replay
 from streamlake.log.segment import find_segment, hinted_version
 from streamlake.log.snapshot import Snapshot, load_state, snapshot_of
 from streamlake.log.transaction import CommitResult, Transaction
 from streamlake.protocol import (
+    Metadata,
     SetTransaction,
     check_readable,
     check_writable,
@@ -70,6 +72,7 @@ class Log:
         self._lock = threading.RLock()
         self._head: Head | None = None
         self._replay: Replay | None = None
+        self._recent = RecentCommits()
         self._durable_version = -1
         self._freshness = Freshness(clock)
 
@@ -120,6 +123,7 @@ class Log:
             try:
                 for commit in self._attempt("").winners(head.version + 1):
                     head = head.after(commit, where=self.url)
+                    self._recent.note(commit)
             except LogTruncatedError:
                 return self._load()
             if head.version == self.head.version and self._is_stale():
@@ -158,7 +162,7 @@ class Log:
         """
         with self._lock:
             self._prove_store()
-            if self._is_stale():
+            if self._is_stale() or transaction.read_version > self.head.version:
                 self.refresh()
             if self._is_repeat(transaction):
                 return self._repeated(self.head.version)
@@ -177,7 +181,11 @@ class Log:
             self._check_absent()
             self._prove_store()
             attempt = self._attempt(self.clock.new_id())
-            actions = transaction.actions(token=attempt.token, now_ms=self.clock.now_ms())
+            actions = transaction.actions(
+                token=attempt.token,
+                now_ms=self.clock.now_ms(),
+                isolation=transaction.isolation_under(transaction.metadata or Metadata("")),
+            )
             if attempt.put(0, encode_actions(actions)) is Outcome.LOST:
                 raise self._exists()
             self._load()
@@ -200,6 +208,7 @@ class Log:
         if self._head is not None and self._head.version > replay.version:
             return self._see(self._head)
         self._replay = None if replay.has_checkpoint else replay
+        self._recent = RecentCommits()
         return self._see(
             Head(
                 version=replay.version,
@@ -235,11 +244,16 @@ class Log:
         attempt = self._attempt(self.clock.new_id())
         while True:
             version = self.head.version + 1
-            now_ms = self.clock.now_ms()
-            commit = Commit(version, tuple(transaction.actions(token=attempt.token, now_ms=now_ms)))
+            actions = transaction.actions(
+                token=attempt.token,
+                now_ms=self.clock.now_ms(),
+                isolation=transaction.isolation_under(transaction.metadata or self.head.metadata),
+            )
+            commit = Commit(version, tuple(actions))
             if attempt.put(version, encode_actions(commit.actions)) is Outcome.COMMITTED:
                 self._check_not_cleaned_up(commit, attempt.token)
                 self._see(self.head.after(commit, where=self.url))
+                self._recent.note(commit)
                 return self._committed(transaction, attempt.token, version)
             landed = self._rebase(transaction, attempt)
             if landed is not None:
@@ -252,10 +266,10 @@ class Log:
         Returns a result where one of them shows that the transaction is committed.
         """
         for winner in attempt.winners(self.head.version + 1):
-            if winner.commit_info.token == attempt.token:
-                self._see(self.head.after(winner, where=self.url))
-                return self._committed(transaction, attempt.token, winner.version)
             self._see(self.head.after(winner, where=self.url))
+            self._recent.note(winner)
+            if winner.commit_info.token == attempt.token:
+                return self._committed(transaction, attempt.token, winner.version)
             if self._is_repeat(transaction):
                 return self._repeated(winner.version)
             check_winner(transaction.markers, transaction.expect, winner.markers, where=self.url)
@@ -295,18 +309,32 @@ class Log:
     def _check_at_head(self, transaction: Transaction) -> None:
         """Test a transaction against what the head has become since it was staged."""
         head = self.head
+        if transaction.depends_on_table:
+            self._check_missed(transaction, head)
         check_writable(head.protocol, head.metadata, where=self.url)
-        if transaction.staged_schema is not None and (
-            transaction.staged_schema != head.metadata.schema_string
-            or transaction.staged_partitions != head.metadata.partition_columns
-        ):
-            check_metadata(transaction, head.metadata, where=self.url)
-        if transaction.removes and transaction.read_version != head.version:
-            state = self._state_at(head.version)
-            held = state.held(remove.key for remove in transaction.removes)
-            gone = [remove for remove in transaction.removes if remove.key not in held]
-            if gone:
-                raise removed_meanwhile(gone, where=self.url)
+        if transaction.metadata is None and not transaction.is_staged_under(head.metadata):
+            check_metadata(transaction, head.protocol, head.metadata, where=self.url)
+
+    def _check_missed(self, transaction: Transaction, head: Head) -> None:
+        """Test a transaction against the commits between the version that it read and the head."""
+        if not 0 <= transaction.read_version <= head.version:
+            raise InvalidInputError(
+                "A transaction that depends on the table must say which version it read.",
+                where=self.url,
+                found=f"read_version {transaction.read_version}; the newest is {head.version}",
+                remedy="Pass the version of the snapshot that it read.",
+            )
+        missed = self._recent.between(
+            transaction.read_version + 1, head.version, self.store, limits=self.limits
+        )
+        for commit in missed:
+            check_conflict(
+                transaction,
+                commit,
+                protocol=head.protocol,
+                metadata=head.metadata,
+                where=self.url,
+            )
 
     def _is_repeat(self, transaction: Transaction) -> bool:
         if transaction.renews_markers:

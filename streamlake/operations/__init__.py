@@ -1,6 +1,7 @@
 """What can be done to a table, one file per operation (floor 4). Functions over a Log."""
 
 from streamlake.operations.append import append, commit_staged, stager
+from streamlake.operations.confirm import confirm_read
 from streamlake.operations.create import create
 from streamlake.operations.history import CommitRecord, find_marker, history
 from streamlake.operations.optimize import OptimizeResult, optimize
@@ -12,6 +13,7 @@ __all__ = [
     "OptimizeResult",
     "append",
     "commit_staged",
+    "confirm_read",
     "create",
     "find_marker",
     "history",

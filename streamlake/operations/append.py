@@ -62,6 +62,7 @@ def append(
             read_version=log.head.version,
             staged_schema=writer.schema_json,
             staged_partitions=writer.partition_columns,
+            staged_configuration=writer.configuration,
             is_blind_append=True,
         )
     )
@@ -94,6 +95,7 @@ def commit_staged(
             read_version=log.head.version,
             staged_schema=writer.schema_json,
             staged_partitions=writer.partition_columns,
+            staged_configuration=writer.configuration,
             is_blind_append=True,
         )
     )

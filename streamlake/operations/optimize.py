@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from streamlake.data import Stager, read_file
 from streamlake.errors import InvalidInputError
-from streamlake.log import Log, Snapshot, Transaction
-from streamlake.protocol import AddFile, RemoveFile
+from streamlake.log import Log, Snapshot, Transaction, removal
+from streamlake.protocol import AddFile
 
 DEFAULT_TARGET_BYTES = 128 * 2**20
 FEWEST_FILES_PER_BIN = 2
@@ -119,25 +119,11 @@ def rewrite(
             operation="OPTIMIZE",
             operation_parameters={"predicate": "[]", "targetSize": str(target_bytes)},
             adds=written,
-            removes=tuple(_removed(add, now_ms) for add in chosen),
+            removes=tuple(removal(add, now_ms=now_ms, data_change=False) for add in chosen),
             read_version=snapshot.version,
             staged_schema=snapshot.metadata.schema_string,
             staged_partitions=snapshot.metadata.partition_columns,
+            staged_configuration=snapshot.metadata.configuration,
         )
     )
     return written, result.version
-
-
-def _removed(add: AddFile, now_ms: int) -> RemoveFile:
-    return RemoveFile(
-        path=add.path,
-        data_change=False,
-        deletion_timestamp=now_ms,
-        extended_file_metadata=True,
-        partition_values=add.partition_values,
-        size=add.size,
-        tags=add.tags,
-        deletion_vector=add.deletion_vector,
-        base_row_id=add.base_row_id,
-        default_row_commit_version=add.default_row_commit_version,
-    )

@@ -122,9 +122,11 @@ def set_transaction_retention_ms(configuration: Configuration) -> int | None:
 def isolation_level(configuration: Configuration) -> IsolationLevel:
     """How much a commit's reads are guarded against concurrent appends."""
     found = configuration.get(ISOLATION_LEVEL, "WriteSerializable")
-    match found:
-        case "Serializable" | "WriteSerializable":
-            return found
+    match found.lower():
+        case "serializable":
+            return "Serializable"
+        case "writeserializable":
+            return "WriteSerializable"
         case _:
             raise _bad(ISOLATION_LEVEL, found, "WriteSerializable or Serializable")
 

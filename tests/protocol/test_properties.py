@@ -40,7 +40,7 @@ def test_values_are_read():
     assert append_only({"delta.appendOnly": "True"}) is True
     assert checkpoint_interval({"delta.checkpointInterval": "10"}) == 10
     assert data_skipping_num_indexed_cols({"delta.dataSkippingNumIndexedCols": "-1"}) == -1
-    assert isolation_level({"delta.isolationLevel": "Serializable"}) == "Serializable"
+    assert isolation_level({"delta.isolationLevel": "serializable"}) == "Serializable"
 
 
 @pytest.mark.parametrize(
