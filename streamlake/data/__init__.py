@@ -12,12 +12,14 @@ from streamlake.data.projection import projected
 from streamlake.data.reader import iter_file, read_file
 from streamlake.data.stager import Stager
 from streamlake.data.statistics import collect_statistics
+from streamlake.data.table_columns import TableColumns, plain_columns, table_columns
 
 __all__ = [
     "DEFAULT_READ_LIMITS",
     "DEFAULT_WRITE_LIMITS",
     "ReadLimits",
     "Stager",
+    "TableColumns",
     "Tabular",
     "WriteLimits",
     "collect_statistics",
@@ -25,6 +27,8 @@ __all__ = [
     "conform_parts",
     "encode_parquet",
     "iter_file",
+    "plain_columns",
     "projected",
     "read_file",
+    "table_columns",
 ]

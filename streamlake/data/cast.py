@@ -29,7 +29,8 @@ def fits(given: pa.DataType, expected: pa.DataType, *, stored: bool = False) -> 
         expected: A type that tables have.
         stored: Whether ``given`` is of a data file of the table. Then its integers may be wider
             (Parquet has none below 32 bits), its timestamps need not say that they are in UTC
-            (INT96 does not), dates may have become timestamps, and structs may hold more fields.
+            (INT96 does not), its strings need not say that they are UTF-8, and dates may have
+            become timestamps (PROTOCOL.md, "Type Widening").
     """
     if isinstance(given, pa.BaseExtensionType):
         return fits(given.storage_type, expected, stored=stored)
@@ -38,37 +39,35 @@ def fits(given: pa.DataType, expected: pa.DataType, *, stored: bool = False) -> 
     if pa.types.is_null(given) or given.equals(expected):
         return True
     if pa.types.is_nested(expected):
-        return _nested_fits(given, expected, stored=stored)
+        return _nested_fits(given, expected)
     if stored and _stored_fits(given, expected):
         return True
     return _is_same_kind(given, expected) or _number_fits(given, expected)
 
 
-def _nested_fits(given: pa.DataType, expected: pa.DataType, *, stored: bool) -> bool:
+def _nested_fits(given: pa.DataType, expected: pa.DataType) -> bool:
     if isinstance(expected, pa.StructType):
-        return isinstance(given, pa.StructType) and _struct_fits(given, expected, stored=stored)
+        return isinstance(given, pa.StructType) and _struct_fits(given, expected)
     if isinstance(expected, pa.MapType):
         return (
             isinstance(given, pa.MapType)
-            and fits(given.key_type, expected.key_type, stored=stored)
-            and fits(given.item_type, expected.item_type, stored=stored)
+            and fits(given.key_type, expected.key_type)
+            and fits(given.item_type, expected.item_type)
         )
     return (
         isinstance(expected, pa.ListType)
         and isinstance(given, pa.ListType | pa.LargeListType | pa.FixedSizeListType)
-        and fits(given.value_type, expected.value_type, stored=stored)
+        and fits(given.value_type, expected.value_type)
     )
 
 
-def _struct_fits(given: pa.StructType, expected: pa.StructType, *, stored: bool) -> bool:
+def _struct_fits(given: pa.StructType, expected: pa.StructType) -> bool:
     found = {field.name: field.type for field in given}
     known = {field.name for field in expected}
-    if len(found) != given.num_fields or not (stored or set(found) <= known):
+    if len(found) != given.num_fields or not set(found) <= known:
         return False
     return all(
-        fits(found[field.name], field.type, stored=stored)
-        if field.name in found
-        else field.nullable
+        fits(found[field.name], field.type) if field.name in found else field.nullable
         for field in expected
     )
 
@@ -77,6 +76,10 @@ def _stored_fits(given: pa.DataType, expected: pa.DataType) -> bool:
     is_ = pa.types
     if is_.is_timestamp(expected):
         return is_.is_timestamp(given) or (expected.tz is None and is_.is_date32(given))
+    if is_.is_string(expected):
+        return is_.is_binary(given) or is_.is_large_binary(given)
+    if is_.is_binary(expected):
+        return is_.is_string(given) or is_.is_large_string(given)
     return is_.is_signed_integer(expected) and is_.is_signed_integer(given)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -11,11 +12,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from streamlake.data.bounds import Column
-from streamlake.data.cast import cast_column, fits
 from streamlake.data.constraints import check_not_null, required_columns, tighten
+from streamlake.data.deletion_vectors import DeletedRows, read_deleted_rows
+from streamlake.data.legacy_calendar import LegacyCalendar
 from streamlake.data.limits import ReadLimits
 from streamlake.data.projection import projected
 from streamlake.data.source import open_source
+from streamlake.data.stored import (
+    Convert,
+    Matcher,
+    StoredMismatchError,
+    converted,
+    has_field_ids,
+)
+from streamlake.data.table_columns import TableColumns
 from streamlake.errors import (
     ConstraintViolationError,
     CorruptTableError,
@@ -41,23 +51,16 @@ class DataFile:
         self,
         store: ObjectStore,
         add: AddFile,
+        table: TableColumns,
         *,
-        schema: pa.Schema,
-        partition_columns: Sequence[str],
         columns: Sequence[str] | None,
         limits: ReadLimits,
     ) -> None:
         path = resolve_path(add.path, root_url=store.url)
         self.where = f"{store.url.rstrip('/')}/{path}"
         """The file, for messages."""
-        if add.deletion_vector is not None:
-            raise UnsupportedFeatureError(
-                "A data file has a deletion vector, which can't be read yet.",
-                where=self.where,
-                found=f"{add.deletion_vector.cardinality} of its rows are deleted",
-                remedy="Have the engine that deleted them purge the table (REORG, APPLY PURGE).",
-            )
-        self._schema = projected(schema, columns)
+        self._table = table
+        self._schema = projected(table.schema, columns)
         self._add = add
         self._limits = limits
         self._threads = add.size >= _SINGLE_THREADED_BYTES
@@ -71,75 +74,155 @@ class DataFile:
                 thrift_container_size_limit=limits.footer_elements,
                 page_checksum_verification=True,
             )
-            self.rows = self._file.metadata.num_rows
-            """How many rows the file holds."""
-            self._stored = self._stored_names(self._file.schema_arrow.names, partition_columns)
-            self._constants = {
-                field.name: _partition_value(add, field)
-                for field in self._schema
-                if field.name in partition_columns
-            }
-        self._check_statistics(partition_columns)
+            self._stored_rows = self._file.metadata.num_rows
+            self._calendar = LegacyCalendar.of(self._file.metadata.metadata, where=self.where)
+            self._stored = self._matched()
+        self._constants = {
+            field.name: self._partition_value(field)
+            for field in self._schema
+            if field.name in table.partition_columns
+        }
+        self._check_statistics()
+        self._deleted = self._read_deleted(store)
+        self.rows = self._stored_rows - (self._deleted.count if self._deleted else 0)
+        """How many rows of the file are the table's."""
 
-    def _check_statistics(self, partition_columns: Sequence[str]) -> None:
+    @property
+    def schema(self) -> pa.Schema:
+        """Of the rows that it gives."""
+        return self._schema
+
+    @property
+    def fits_one_step(self) -> bool:
+        """Whether the file may be decoded at once: it is small, or nothing of it is asked for."""
+        return self._stored_rows <= self._limits.batch_rows or not self._schema.names
+
+    def _read_deleted(self, store: ObjectStore) -> DeletedRows | None:
+        if self._add.deletion_vector is None:
+            return None
+        deleted = read_deleted_rows(store, self._add, limits=self._limits)
+        if deleted.count and deleted.places.max() >= self._stored_rows:
+            raise self._corrupt(
+                f"{self._stored_rows} rows; its deletion vector names row {deleted.places.max()}"
+            )
+        return deleted if deleted.count else None
+
+    def _check_statistics(self) -> None:
         """A footer has no checksum; the log knows enough to tell most of the damage there."""
         known = _known_statistics(self._add)
-        if known.num_records not in (None, self.rows):
-            raise self._corrupt(f"{self.rows} rows; the log says {known.num_records}")
-        for name in self._schema.names:
-            if name in partition_columns or name in self._stored:
+        if known.num_records not in (None, self._stored_rows):
+            raise self._corrupt(f"{self._stored_rows} rows; the log says {known.num_records}")
+        for field in self._schema:
+            if field.name in self._constants or field.name in self._stored:
                 continue
-            if _has_values(known.null_count.get(name), self.rows):
+            name = self._table.physical(field).name
+            if _has_values(known.null_count.get(name), self._stored_rows):
                 raise self._corrupt(f"no column {name!r}; the log knows values of it")
 
-    def _stored_names(self, names: list[str], partition_columns: Sequence[str]) -> dict[str, str]:
-        """By the name of each column that the file holds, its name in the file."""
-        exact, folded = set(names), {name.lower(): name for name in names}
-        return {
-            name: name if name in exact else folded[name.lower()]
-            for name in self._schema.names
-            if name not in partition_columns and (name in exact or name.lower() in folded)
-        }
+    def _matched(self) -> dict[str, _StoredColumn]:
+        """By the name of each column that the file holds, where it is and how it is read."""
+        stored = list(self._file.schema_arrow)
+        matcher = Matcher(by_id=self._table.mapping.mode == "id")
+        if matcher.by_id and stored and not has_field_ids(stored):
+            raise self._corrupt("no Parquet field ids; the table finds its columns by them")
+        found: dict[str, _StoredColumn] = {}
+        try:
+            for field in self._schema:
+                physical = self._table.physical(field)
+                if field.name in self._table.partition_columns or pa.types.is_null(field.type):
+                    continue
+                at = matcher.find(physical, stored, (field.name,))
+                if at is not None:
+                    kinds = stored[at].type, field.type, physical.type
+                    plan = matcher.plan(*kinds, (field.name,))
+                    found[field.name] = _StoredColumn(stored[at].name, plan)
+        except StoredMismatchError as error:
+            raise self._corrupt(str(error)) from error
+        except UnsupportedFeatureError as error:
+            error.where = self.where
+            raise
+        names = self._file.schema_arrow.names
+        for column in found.values():
+            if names.count(column.name) > 1:
+                raise self._corrupt(f"several columns {column.name!r}")
+        return found
+
+    def _partition_value(self, field: pa.Field[Any]) -> Any:  # noqa: ANN401 - an Arrow scalar
+        values, name = self._add.partition_values, self._table.physical(field).name
+        if name not in values:
+            known = {
+                self._table.physical(self._table.schema.field(column)).name
+                for column in self._table.partition_columns
+            }
+            unknown = sorted(values.keys() - known)
+            if unknown:
+                raise self._corrupt(
+                    f"no value of partition column {name!r} in the log, but of {unknown[0]!r}"
+                )
+        try:
+            value = decode_partition_value(values.get(name), field.type)
+        except CorruptTableError as error:
+            error.where = self.where
+            raise
+        return pa.scalar(value, field.type)
+
+    def _stored_names(self) -> list[str]:
+        return [column.name for column in self._stored.values()]
 
     def read(self) -> pa.Table:
         """All rows, decoded in one step."""
         with self._telling_corruption():
-            table = self._file.read(columns=list(self._stored.values()), use_threads=self._threads)
+            table = self._file.read(columns=self._stored_names(), use_threads=self._threads)
         self._check_decoded(table.nbytes)
-        return self._as_of_now(table)
+        return self._as_of_now(table, 0)
 
     def batches(self, start_row: int) -> Iterator[pa.Table]:
         """The rows from ``start_row`` on, at most ``limits.batch_rows`` at a time, none empty."""
+        place = start_row
+        if self._deleted is not None:
+            place = self._deleted.place_of(start_row, self._stored_rows)
         decoded_bytes = 0
-        for table in self._decoded(start_row):
+        for at, table in self._decoded(place):
             decoded_bytes += table.nbytes
             self._check_decoded(decoded_bytes)
-            yield self._as_of_now(table)
+            rows = self._as_of_now(table, at)
+            if rows.num_rows:
+                yield rows
 
-    def _decoded(self, start_row: int) -> Iterator[pa.Table]:
-        skip = start_row
+    def _decoded(self, start: int) -> Iterator[tuple[int, pa.Table]]:
+        """What is stored from the row at ``start`` on, each part with the place of its first."""
+        skip, at = start, 0
         for group in range(self._file.num_row_groups):
             rows = self._file.metadata.row_group(group).num_rows
             if skip >= rows:
                 skip -= rows
+                at += rows
                 continue
-            with self._telling_corruption():
-                batches = self._file.iter_batches(
-                    batch_size=self._limits.batch_rows,
-                    row_groups=[group],
-                    columns=list(self._stored.values()),
-                    use_threads=self._threads,
-                )
-            while True:
-                with self._telling_corruption():
-                    batch = next(batches, None)
-                if batch is None:
-                    break
+            for batch in self._batches_of(group):
                 if skip < batch.num_rows:
-                    yield pa.Table.from_batches([batch.slice(skip)])
+                    yield at + skip, pa.Table.from_batches([batch.slice(skip)])
                 skip = max(0, skip - batch.num_rows)
+                at += batch.num_rows
 
-    def _as_of_now(self, table: pa.Table) -> pa.Table:
+    def _batches_of(self, group: int) -> Iterator[pa.RecordBatch]:
+        with self._telling_corruption():
+            batches = self._file.iter_batches(
+                batch_size=self._limits.batch_rows,
+                row_groups=[group],
+                columns=self._stored_names(),
+                use_threads=self._threads,
+            )
+        while True:
+            with self._telling_corruption():
+                batch = next(batches, None)
+            if batch is None:
+                return
+            yield batch
+
+    def _as_of_now(self, table: pa.Table, at: int) -> pa.Table:
+        """Rows of the file as the table has them; the first one of them stands at ``at``."""
+        if self._deleted is not None:
+            table = self._deleted.left(table, at)
         columns = [self._column(table, field) for field in self._schema]
         try:
             check_not_null(columns, self._schema)
@@ -155,13 +238,13 @@ class DataFile:
     def _column(self, table: pa.Table, field: pa.Field[Any]) -> Column:
         if field.name in self._constants:
             return pa.chunked_array([pa.repeat(self._constants[field.name], table.num_rows)])
-        if field.name not in self._stored:
+        found = self._stored.get(field.name)
+        if found is None:
             return pa.chunked_array([pa.nulls(table.num_rows, field.type)])
-        column = table.column(self._stored[field.name])
-        if not fits(column.type, field.type, stored=True):
-            raise self._corrupt(f"column {field.name!r} is {column.type}, not {field.type}")
+        column = table.column(found.name)
+        self._calendar.check(column, field.name)
         with self._telling_corruption():
-            return cast_column(column, field.type)
+            return converted(column, found.convert, field.type)
 
     def _check_decoded(self, size_bytes: int) -> None:
         if size_bytes > self._limits.decoded_bytes:
@@ -189,6 +272,14 @@ class DataFile:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _StoredColumn:
+    name: str
+    """In the file."""
+    convert: Convert | None
+    """From the file's type to the table's; None where they are one."""
+
+
 class _KnownStatistics(msgspec.Struct, rename="camel"):
     num_records: int | None = None
     null_count: dict[str, Any] = {}
@@ -209,8 +300,3 @@ def _known_statistics(add: AddFile) -> _KnownStatistics:
         return _decode_statistics(add.stats or "{}")
     except msgspec.DecodeError:
         return _KnownStatistics()
-
-
-def _partition_value(add: AddFile, field: pa.Field[Any]) -> Any:  # noqa: ANN401 - an Arrow scalar
-    value = decode_partition_value(add.partition_values.get(field.name), field.type)
-    return pa.scalar(value, field.type)

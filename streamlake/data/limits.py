@@ -15,6 +15,8 @@ class ReadLimits:
     """The most elements of any list in the footer."""
     decoded_bytes: int = 16 * 2**30
     """The most bytes of Arrow data that one file may become."""
+    deletion_vector_bytes: int = 256 * 2**20
+    """The most bytes of one deletion vector. It takes about as many in memory."""
     whole_file_bytes: int = 8 * 2**20
     """Files up to this size are fetched in one request; of larger ones only the columns that are
     asked for, in several. No error."""

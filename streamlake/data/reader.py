@@ -8,9 +8,8 @@ import pyarrow as pa
 
 from streamlake.data.data_file import DataFile
 from streamlake.data.limits import DEFAULT_READ_LIMITS, ReadLimits
-from streamlake.errors import (
-    InvalidInputError,
-)
+from streamlake.data.table_columns import TableColumns
+from streamlake.errors import InvalidInputError
 from streamlake.protocol.actions import AddFile
 from streamlake.storage.store import ObjectStore
 
@@ -18,23 +17,21 @@ from streamlake.storage.store import ObjectStore
 def read_file(
     store: ObjectStore,
     add: AddFile,
+    table: TableColumns,
     *,
-    schema: pa.Schema,
-    partition_columns: Sequence[str],
     columns: Sequence[str] | None = None,
     limits: ReadLimits = DEFAULT_READ_LIMITS,
 ) -> pa.Table:
-    """All rows of a data file, in their order.
+    """All rows of a data file that are not deleted, in their order.
 
     Columns that the file is older than are null, types are widened to the table's, partition
     columns come from the log. A small file takes one request; of a large one only the columns that
-    are asked for are fetched.
+    are asked for are fetched. A deletion vector in a file of its own takes one request more.
 
     Args:
         store: Rooted at the table.
         add: The file, as the log has it.
-        schema: The table's.
-        partition_columns: The table's.
+        table: Its columns at the version that is read.
         columns: Which columns, in which order; all for None.
         limits: What may be fetched and decoded.
 
@@ -44,35 +41,33 @@ def read_file(
     Raises:
         CorruptTableError: The file is missing, torn, garbled, or contradicts the schema.
         LimitExceededError: The footer, or the decoded rows, are larger than a limit.
-        UnsupportedFeatureError: The file has a deletion vector, or is encrypted.
+        UnsupportedFeatureError: The file is encrypted, holds a shredded variant, or times of the
+            calendar before 1582.
         UnsafePathError: The path leaves the table.
         InvalidInputError: A column that the table does not have.
     """
     file = DataFile(
         store,
         add,
-        schema=schema,
-        partition_columns=partition_columns,
+        table,
         columns=columns,
         limits=limits,
     )
-    nothing_to_decode = columns is not None and not columns
-    if file.rows <= limits.batch_rows or nothing_to_decode:
+    if file.fits_one_step:
         return file.read()
-    return pa.concat_tables(file.batches(0))
+    return pa.concat_tables([file.schema.empty_table(), *file.batches(0)])
 
 
 def iter_file(
     store: ObjectStore,
     add: AddFile,
+    table: TableColumns,
     *,
-    schema: pa.Schema,
-    partition_columns: Sequence[str],
     columns: Sequence[str] | None = None,
     start_row: int = 0,
     limits: ReadLimits = DEFAULT_READ_LIMITS,
 ) -> Iterator[pa.Table]:
-    """The rows of a data file from ``start_row`` on, a bounded number at a time.
+    """The rows of a data file that are not deleted, from the ``start_row``-th of them on.
 
     Every table has a row or more and at most ``limits.batch_rows``; they follow one another without
     a gap, so the next starts at ``start_row`` plus the rows given so far. Row groups before
@@ -81,8 +76,7 @@ def iter_file(
     Args:
         store: As ``read_file``.
         add: As ``read_file``.
-        schema: As ``read_file``.
-        partition_columns: As ``read_file``.
+        table: As ``read_file``.
         columns: As ``read_file``.
         start_row: How many rows to leave out; 0 for none.
         limits: As ``read_file``.
@@ -94,8 +88,7 @@ def iter_file(
     file = DataFile(
         store,
         add,
-        schema=schema,
-        partition_columns=partition_columns,
+        table,
         columns=columns,
         limits=limits,
     )

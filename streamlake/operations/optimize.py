@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from streamlake.data import Stager, read_file
+from streamlake.data import Stager, read_file, table_columns
 from streamlake.errors import InvalidInputError
 from streamlake.log import Log, Snapshot, Transaction, removal
 from streamlake.protocol import AddFile
@@ -76,7 +76,7 @@ def _bins(files: Iterable[AddFile], target_bytes: int) -> list[list[AddFile]]:
     """Neighbouring small files of one partition, as many as make one file of the target size."""
     partitions: dict[tuple[tuple[str, str | None], ...], list[AddFile]] = {}
     for add in files:
-        if add.size < target_bytes // 2 and add.deletion_vector is None:
+        if add.size < target_bytes // 2:
             partitions.setdefault(tuple(sorted(add.partition_values.items())), []).append(add)
     bins: list[list[AddFile]] = []
     for small in partitions.values():
@@ -96,18 +96,10 @@ def rewrite(
     log: Log, snapshot: Snapshot, chosen: Sequence[AddFile], target_bytes: int
 ) -> tuple[tuple[AddFile, ...], int]:
     """Rewrite one bin in one commit; returns the new files and the version."""
+    table = table_columns(snapshot.protocol, snapshot.metadata, where=log.url)
     reader = pa.RecordBatchReader.from_batches(
         snapshot.schema,
-        (
-            batch
-            for add in chosen
-            for batch in read_file(
-                log.store,
-                add,
-                schema=snapshot.schema,
-                partition_columns=snapshot.metadata.partition_columns,
-            ).to_batches()
-        ),
+        (batch for add in chosen for batch in read_file(log.store, add, table).to_batches()),
     )
     stager = Stager.over(
         log.store, snapshot.metadata, clock=log.clock, target_file_size_bytes=target_bytes

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from streamlake.data import projected, read_file
+from streamlake.data import projected, read_file, table_columns
 from streamlake.log import Snapshot
 from streamlake.storage import ObjectStore
 
@@ -20,13 +20,13 @@ def read_rows(
         InvalidInputError: A column that the table does not have.
         CorruptTableError: A data file is missing, torn or garbled.
     """
-    schema = projected(snapshot.schema, columns)
+    table = table_columns(snapshot.protocol, snapshot.metadata, where=store.url)
+    schema = projected(table.schema, columns)
     tables = [
         read_file(
             store,
             add,
-            schema=snapshot.schema,
-            partition_columns=snapshot.metadata.partition_columns,
+            table,
             columns=columns,
         )
         for add in snapshot.files()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from streamlake.data import projected
+from streamlake.data import TableColumns, projected, table_columns
 from streamlake.errors import CorruptTableError, DataRemovedError, StreamError
 from streamlake.log import Commit
 from streamlake.protocol import (
@@ -16,7 +16,6 @@ from streamlake.protocol import (
     Protocol,
     check_readable,
     schema_difference,
-    schema_from_json,
 )
 from streamlake.stream.options import OnRemoved, OnSchemaChange
 from streamlake.stream.start import Beginning, check_same_table
@@ -28,8 +27,8 @@ class Reading:
 
     metadata: Metadata
     protocol: Protocol
-    schema: pa.Schema
-    """The table's, in full."""
+    table: TableColumns
+    """The table's columns."""
     columns: Sequence[str] | None = None
 
     @property
@@ -38,9 +37,9 @@ class Reading:
         return self.metadata.id
 
     @property
-    def partition_columns(self) -> tuple[str, ...]:
-        """The columns that data files do not hold."""
-        return self.metadata.partition_columns
+    def schema(self) -> pa.Schema:
+        """The table's, in full."""
+        return self.table.schema
 
     @property
     def projected_schema(self) -> pa.Schema:
@@ -58,9 +57,9 @@ def reading_of(
         InvalidInputError: One of ``columns`` is not in the table.
     """
     check_readable(protocol, where=where, metadata=metadata)
-    schema = schema_from_json(metadata.schema_string)
-    projected(schema, columns)
-    return Reading(metadata=metadata, protocol=protocol, schema=schema, columns=columns)
+    table = table_columns(protocol, metadata, where=where)
+    projected(table.schema, columns)
+    return Reading(metadata=metadata, protocol=protocol, table=table, columns=columns)
 
 
 def reading_at(

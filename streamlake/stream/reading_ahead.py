@@ -135,7 +135,7 @@ class AheadReader:
         Raises:
             CorruptTableError: The file is missing (a vacuum may have removed it), torn or garbled.
             LimitExceededError: A bound of reading was passed.
-            UnsupportedFeatureError: The file has a deletion vector.
+            UnsupportedFeatureError: The file holds what can't be read; it is named.
         """
         file.is_taken = True
         if file.rows is not None:
@@ -176,8 +176,7 @@ class AheadReader:
         return read_file(
             self._log.store,
             file.add,
-            schema=reading.schema,
-            partition_columns=reading.partition_columns,
+            reading.table,
             columns=reading.columns,
         )
 
@@ -186,8 +185,7 @@ class AheadReader:
         return iter_file(
             self._log.store,
             file.add,
-            schema=reading.schema,
-            partition_columns=reading.partition_columns,
+            reading.table,
             columns=reading.columns,
             start_row=file.start_row,
         )

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from streamlake.data import Stager, read_file
+from streamlake.data import Stager, plain_columns, read_file
 from streamlake.protocol.actions import Metadata
 from streamlake.protocol.schema import schema_to_json
 
@@ -19,8 +19,7 @@ def stager_of(store, schema, partition_columns=(), *, configuration=None, **opti
 
 def read_back(store, adds, schema, partition_columns=(), **options):
     parts = [
-        read_file(store, add, schema=schema, partition_columns=partition_columns, **options)
-        for add in adds
+        read_file(store, add, plain_columns(schema, partition_columns), **options) for add in adds
     ]
     return pa.concat_tables(parts) if parts else schema.empty_table()
 

@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 
 from data.arrow_strategies import tables
 from data.staging import read_back, stager_of
-from streamlake.data import ReadLimits, WriteLimits, encode_parquet, iter_file, read_file
+from streamlake.data import (
+    ReadLimits,
+    WriteLimits,
+    encode_parquet,
+    iter_file,
+    plain_columns,
+    read_file,
+)
 from streamlake.errors import (
     CorruptTableError,
     InvalidInputError,
@@ -20,7 +27,7 @@ from streamlake.errors import (
     UnsafePathError,
     UnsupportedFeatureError,
 )
-from streamlake.protocol.actions import AddFile, DeletionVector
+from streamlake.protocol.actions import AddFile
 from streamlake.storage.memory import MemoryStore
 from streamlake.testing.counting_store import CountingStore
 
@@ -54,7 +61,7 @@ def foreign(store, table, **options):
 
 
 def read(store, add, schema, **options):
-    return read_file(store, add, schema=schema, partition_columns=(), **options)
+    return read_file(store, add, plain_columns(schema), **options)
 
 
 @given(tables(), st.integers(1, 3))
@@ -70,9 +77,7 @@ def test_iterating_from_any_row_gives_the_rest_in_bounded_parts(start, group_row
     store = MemoryStore()
     add = foreign(store, numbers(100), row_group_size=group_rows)
     limits = ReadLimits(batch_rows=batch_rows)
-    parts = list(
-        iter_file(store, add, schema=NUMBERS, partition_columns=(), start_row=start, limits=limits)
-    )
+    parts = list(iter_file(store, add, plain_columns(NUMBERS), start_row=start, limits=limits))
     assert all(0 < part.num_rows <= batch_rows for part in parts)
     found = pa.concat_tables([NUMBERS.empty_table(), *parts])
     assert found.equals(numbers(100).slice(start))
@@ -81,7 +86,7 @@ def test_iterating_from_any_row_gives_the_rest_in_bounded_parts(start, group_row
 def test_a_start_beyond_the_last_row_is_refused(store):
     add = foreign(store, numbers(3))
     with pytest.raises(InvalidInputError, match="no row 4"):
-        list(iter_file(store, add, schema=NUMBERS, partition_columns=(), start_row=4))
+        list(iter_file(store, add, plain_columns(NUMBERS), start_row=4))
 
 
 def test_a_small_file_takes_one_request():
@@ -108,12 +113,12 @@ def test_row_groups_before_the_start_are_not_fetched():
     limits = WriteLimits(row_group_rows=50_000)
     store = CountingStore(MemoryStore())
     (add,) = stager_of(store, NUMBERS, limits=limits).stage(numbers(200_000))
-    options = {"schema": NUMBERS, "partition_columns": (), "limits": RANGED}
+    columns = plain_columns(NUMBERS)
     store.requests.clear()
-    assert sum(part.num_rows for part in iter_file(store, add, **options)) == 200_000  # type: ignore[misc]
+    assert sum(part.num_rows for part in iter_file(store, add, columns, limits=RANGED)) == 200_000
     whole = len(store.requests)
     store.requests.clear()
-    rest = iter_file(store, add, start_row=160_000, **options)
+    rest = iter_file(store, add, columns, start_row=160_000, limits=RANGED)
     assert sum(part.num_rows for part in rest) == 40_000
     assert len(store.requests) < whole
 
@@ -198,7 +203,7 @@ def test_partition_columns_come_from_the_log_with_their_types(store):
     schema = pa.schema([("day", pa.date32()), *NUMBERS, ("price", pa.decimal128(5, 2))])
     values = {"day": "2024-02-29", "price": "1.50"}
     add = msgspec.structs.replace(foreign(store, numbers(2)), partition_values=values)
-    found = read_file(store, add, schema=schema, partition_columns=("day", "price"))
+    found = read_file(store, add, plain_columns(schema, ("day", "price")))
     assert found.schema == schema
     assert found.column("day").to_pylist() == [date(2024, 2, 29)] * 2
     assert found.column("price").to_pylist() == [Decimal("1.50")] * 2
@@ -211,7 +216,7 @@ def test_a_partition_value_that_is_none_of_its_type_is_corruption(store, kind, t
     add = msgspec.structs.replace(foreign(store, numbers(1)), partition_values={"p": text})
     schema = pa.schema([*NUMBERS, ("p", kind)])
     with pytest.raises(CorruptTableError):
-        read_file(store, add, schema=schema, partition_columns=("p",))
+        read_file(store, add, plain_columns(schema, ("p",)))
 
 
 def test_a_column_of_another_type_is_corruption(store):
@@ -313,13 +318,6 @@ def test_a_column_that_the_log_knows_values_of_must_be_there(store, count):
 def test_statistics_that_say_nothing_are_no_obstacle(store, stats):
     add = msgspec.structs.replace(foreign(store, numbers(2)), stats=stats)
     assert read(store, add, pa.schema([*NUMBERS, ("new", pa.int64())])).num_rows == 2
-
-
-def test_a_deletion_vector_is_refused(store):
-    vector = DeletionVector("u", "ab^-aqEH.-t@S}K{vb[*k^", 40, 2, offset=4)
-    add = msgspec.structs.replace(foreign(store, numbers(3)), deletion_vector=vector)
-    with pytest.raises(UnsupportedFeatureError, match="2 of its rows"):
-        read(store, add, NUMBERS)
 
 
 def test_a_path_that_leaves_the_table_is_refused(store):

@@ -1,0 +1,45 @@
+"""What of a table a reader of its data files must know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from streamlake.protocol import ColumnMapping, Metadata, Protocol, column_mapping
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumns:
+    """The columns of a table: what they are called outside and in files, and where they are."""
+
+    mapping: ColumnMapping
+    partition_columns: tuple[str, ...] = ()
+    """Logical names. Their values are in the log; what data files hold of them does not count."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The table's, by its logical names."""
+        return self.mapping.logical
+
+    def physical(self, field: pa.Field[Any]) -> pa.Field[Any]:
+        """A column of the schema as data files have it."""
+        return self.mapping.physical.field(self.schema.get_field_index(field.name))
+
+
+def table_columns(protocol: Protocol, metadata: Metadata, *, where: str = "") -> TableColumns:
+    """The columns of a table at one version.
+
+    Raises:
+        TableError: As ``column_mapping``.
+    """
+    mapping = column_mapping(protocol, metadata, where=where)
+    return TableColumns(mapping, metadata.partition_columns)
+
+
+def plain_columns(schema: pa.Schema, partition_columns: Sequence[str] = ()) -> TableColumns:
+    """The columns of a table without column mapping."""
+    mapping = ColumnMapping(mode="none", logical=schema, physical=schema)
+    return TableColumns(mapping, tuple(partition_columns))
