@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,8 +16,7 @@ from streamlake.errors import (
     TableExistsError,
     TableNotFoundError,
 )
-from streamlake.log.checkpoint.policy import interval_of, retried_from
-from streamlake.log.checkpoint.writer import write_checkpoint
+from streamlake.log.checkpointing import Checkpointing
 from streamlake.log.commit import Commit, read_commit
 from streamlake.log.committer import Attempt, Outcome, make_durable
 from streamlake.log.conflict import check_conflict, check_metadata
@@ -33,7 +31,7 @@ from streamlake.log.markers import (
 )
 from streamlake.log.recent import RecentCommits
 from streamlake.log.replay import Replay
-from streamlake.log.segment import find_segment, hinted_version
+from streamlake.log.segment import find_segment
 from streamlake.log.snapshot import Snapshot, load_state, snapshot_of
 from streamlake.log.transaction import CommitResult, Transaction
 from streamlake.protocol import (
@@ -44,8 +42,6 @@ from streamlake.protocol import (
     encode_actions,
 )
 from streamlake.storage import ObjectStore, prove_put_if_absent
-
-logger = logging.getLogger(__name__)
 
 _proven: set[str] = set()
 
@@ -75,6 +71,7 @@ class Log:
         self._recent = RecentCommits()
         self._durable_version = -1
         self._freshness = Freshness(clock)
+        self._checkpointing = Checkpointing(store, clock, limits)
 
     @property
     def url(self) -> str:
@@ -193,11 +190,10 @@ class Log:
 
     def checkpoint(self) -> int:
         """Write a checkpoint of the newest version; returns that version."""
-        with self._lock:
-            head = self.refresh()
-            write_checkpoint(self.store, self._state_at(head.version), now_ms=self.clock.now_ms())
-            self._head = replace(head, checkpoint_version=head.version)
-            return head.version
+        version = self.refresh().version
+        self._checkpointing.write(version)
+        self._count_checkpoints_from(version)
+        return version
 
     def _load(self) -> Head:
         replay, segment = load_state(
@@ -414,22 +410,13 @@ class Log:
 
     def _checkpoint_if_due(self) -> None:
         """Write a checkpoint if the interval was crossed; the commit is durable by then."""
-        head = self.head
-        interval = interval_of(head)
-        if head.version - max(head.checkpoint_version, 0) < interval:
-            return
+        known = self._checkpointing.write_if_due(self.head)
+        if known is not None:
+            self._count_checkpoints_from(known)
+
+    def _count_checkpoints_from(self, version: int) -> None:
         with self._lock:
-            try:
-                hint = hinted_version(self.store)
-                known = hint if hint <= head.version else head.checkpoint_version
-                if head.version - known >= interval:
-                    state = self._state_at(head.version)
-                    write_checkpoint(self.store, state, now_ms=self.clock.now_ms())
-                    known = head.version
-            except Exception:  # the commit stands, whatever its checkpoint meets
-                logger.warning("no checkpoint of %s at %d", self.url, head.version, exc_info=True)
-                known = retried_from(head, interval)
-            self._head = replace(self.head, checkpoint_version=known)
+            self._head = replace(self.head, checkpoint_version=version)
 
 
 def _check_version(version: int) -> None:

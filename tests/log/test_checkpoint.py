@@ -2,6 +2,8 @@
 
 import json
 import logging
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -130,3 +132,33 @@ def test_opening_a_table_decodes_no_file_of_its_checkpoint():
     append(sl.Table(log), 13)
     assert log.snapshot().files()[-1].num_records == 1
     assert len(log.snapshot().files()) == 13
+
+
+class SlowCheckpoints(CountingStore):
+    """A store whose puts of checkpoints wait until they are let through."""
+
+    def __init__(self, inner) -> None:
+        super().__init__(inner)
+        self.reached = threading.Event()
+        self.go_on = threading.Event()
+
+    def put(self, path, data) -> None:
+        if "checkpoint.parquet" in path:
+            self.reached.set()
+            assert self.go_on.wait(60)
+        super().put(path, data)
+
+
+def test_other_threads_commit_while_one_writes_a_checkpoint():
+    store = SlowCheckpoints(MemoryStore())
+    table = table_over(store, checkpointInterval="3")
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(append, table, 1, 2, 3)
+        assert store.reached.wait(60)
+        append(table, 4, 5, 6, 7)
+        assert table.version == 7
+        store.go_on.set()
+        first.result()
+    assert checkpoints(store) == [3]
+    append(table, 8)
+    assert checkpoints(store) == [3, 8]
