@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any
@@ -230,6 +230,51 @@ class Table:
             operation=operation,
             operation_parameters=operation_parameters,
         )
+
+    def set_properties(self, properties: Mapping[str, str]) -> CommitResult:
+        """Set table properties by Delta's names, or of your own, in one commit.
+
+        The protocol rises where a property needs it, and no further.
+
+        Raises:
+            InvalidInputError: A name or value of Delta's that can't be, or a change that the
+                table's files do not allow.
+            UnsupportedFeatureError: A property asks for a feature that is not supported.
+            MetadataChangedError: A concurrent commit changed the metadata, too.
+        """
+        return operations.set_properties(self.log, properties)
+
+    def unset_properties(self, names: Iterable[str], *, missing_ok: bool = False) -> CommitResult:
+        """Unset table properties, which have their defaults then; in one commit.
+
+        Raises:
+            InvalidInputError: One that is not set (unless ``missing_ok``), or that can't be unset.
+            MetadataChangedError: A concurrent commit changed the metadata, too.
+        """
+        return operations.unset_properties(self.log, names, missing_ok=missing_ok)
+
+    def domain_metadata(self) -> Mapping[str, str]:
+        """The configuration of each metadata domain now: one request when nothing is new."""
+        domains = self.log.refresh().domains
+        return {name: each.configuration for name, each in domains.items() if not each.removed}
+
+    def set_domain_metadata(self, domain: str, configuration: str) -> CommitResult:
+        """Set the configuration of a metadata domain of your own.
+
+        Raises:
+            InvalidInputError: A domain under ``delta.``, which is Delta's.
+            CommitConflictError: A concurrent commit set the same domain.
+        """
+        return operations.set_domain_metadata(self.log, domain, configuration)
+
+    def remove_domain_metadata(self, domain: str) -> CommitResult:
+        """Remove a metadata domain of your own; no commit where it is not there.
+
+        Raises:
+            InvalidInputError: A domain under ``delta.``, which is Delta's.
+            CommitConflictError: A concurrent commit set the same domain.
+        """
+        return operations.remove_domain_metadata(self.log, domain)
 
     def snapshot(self, version: int | None = None, *, timestamp: Moment | None = None) -> Snapshot:
         """The table at ``version``, as it was at ``timestamp``, or at its newest, which is read.

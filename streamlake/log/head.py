@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from streamlake.log.commit import Commit
-from streamlake.protocol import Metadata, Protocol, SetTransaction, check_readable
+from streamlake.protocol import (
+    DomainMetadata,
+    Metadata,
+    Protocol,
+    SetTransaction,
+    check_readable,
+)
 
 DEFINING_ACTIONS = ("protocol", "metaData")
 """Of a checkpoint, what says how the table's files are to be read."""
@@ -36,6 +42,10 @@ class Head:
     """About how many files the table has: what a checkpoint would cost."""
     checkpoint_version: int
     """The checkpoint that the next one is counted from; -1 where it knows of none."""
+    domains: Mapping[str, DomainMetadata] = field(default_factory=dict)
+    """By name, the removed ones too. Not to be changed; a later head may share it."""
+    in_commit_timestamp_ms: int | None = None
+    """``inCommitTimestamp`` of the version's commit; None where it has none, or was not read."""
 
     def after(self, commit: Commit, *, where: str) -> Head:
         """The head once ``commit``, the next one, is applied.
@@ -54,4 +64,6 @@ class Head:
             markers={**self.markers, **commit.markers} if commit.markers else self.markers,
             file_count=max(0, self.file_count + len(commit.adds) - len(commit.removes)),
             checkpoint_version=self.checkpoint_version,
+            domains={**self.domains, **commit.domains} if commit.domains else self.domains,
+            in_commit_timestamp_ms=commit.commit_info.in_commit_timestamp_ms,
         )

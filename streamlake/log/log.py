@@ -33,9 +33,9 @@ from streamlake.log.recent import RecentCommits
 from streamlake.log.replay import Replay
 from streamlake.log.segment import find_segment
 from streamlake.log.snapshot import Snapshot, load_state, snapshot_of
+from streamlake.log.stamping import stamped, with_timestamp
 from streamlake.log.transaction import CommitResult, Transaction
 from streamlake.protocol import (
-    Metadata,
     SetTransaction,
     check_readable,
     check_writable,
@@ -178,10 +178,8 @@ class Log:
             self._check_absent()
             self._prove_store()
             attempt = self._attempt(self.clock.new_id())
-            actions = transaction.actions(
-                token=attempt.token,
-                now_ms=self.clock.now_ms(),
-                isolation=transaction.isolation_under(transaction.metadata or Metadata("")),
+            actions = stamped(
+                transaction, None, token=attempt.token, now_ms=self.clock.now_ms(), where=self.url
             )
             if attempt.put(0, encode_actions(actions)) is Outcome.LOST:
                 raise self._exists()
@@ -213,6 +211,7 @@ class Log:
                 markers=dict(replay.markers),
                 file_count=replay.checkpoint_actions + replay.loose_actions,
                 checkpoint_version=max(segment.checkpoint_versions, default=-1),
+                domains=dict(replay.domains),
             )
         )
 
@@ -240,12 +239,14 @@ class Log:
         attempt = self._attempt(self.clock.new_id())
         while True:
             version = self.head.version + 1
-            actions = transaction.actions(
+            actions = stamped(
+                transaction,
+                with_timestamp(self.head, transaction, self.store, limits=self.limits),
                 token=attempt.token,
                 now_ms=self.clock.now_ms(),
-                isolation=transaction.isolation_under(transaction.metadata or self.head.metadata),
+                where=self.url,
             )
-            commit = Commit(version, tuple(actions))
+            commit = Commit(version, actions)
             if attempt.put(version, encode_actions(commit.actions)) is Outcome.COMMITTED:
                 self._check_not_cleaned_up(commit, attempt.token)
                 self._see(self.head.after(commit, where=self.url))

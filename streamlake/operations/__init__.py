@@ -1,5 +1,11 @@
 """What can be done to a table, one file per operation (floor 4). Functions over a Log."""
 
+from streamlake.operations.alter import (
+    remove_domain_metadata,
+    set_domain_metadata,
+    set_properties,
+    unset_properties,
+)
 from streamlake.operations.append import append, commit_staged, stager
 from streamlake.operations.confirm import confirm_read
 from streamlake.operations.create import create
@@ -19,6 +25,10 @@ __all__ = [
     "history",
     "optimize",
     "read_rows",
+    "remove_domain_metadata",
+    "set_domain_metadata",
+    "set_properties",
     "stager",
+    "unset_properties",
     "version_at",
 ]

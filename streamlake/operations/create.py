@@ -10,13 +10,15 @@ import pyarrow as pa
 from streamlake.errors import InvalidInputError
 from streamlake.log import CommitResult, Log, Transaction
 from streamlake.protocol import (
-    FEATURE_PREFIX,
     Metadata,
+    check_properties,
     check_writable,
     normalize_schema,
     protocol_for,
     schema_to_json,
 )
+from streamlake.protocol.assignment import assigned, check_row_tracking_change, unassigned
+from streamlake.protocol.properties import column_mapping_mode, kept_properties
 
 
 def create(
@@ -35,19 +37,24 @@ def create(
         InvalidInputError: A type, name, partition column or property that a Delta table can't have.
         UnsupportedFeatureError: A property asks for a feature that is not supported.
     """
-    normal = normalize_schema(schema)
     asked = {key: str(value) for key, value in (properties or {}).items()}
-    configuration = {k: v for k, v in asked.items() if not k.startswith(FEATURE_PREFIX)}
+    check_properties(asked)
+    mapped = column_mapping_mode(asked) != "none"
+    normal = unassigned(normalize_schema(schema, any_name=mapped))
     _check_partitions(normal, partition_by)
-    metadata = Metadata(
-        id=log.clock.new_id(),
-        schema_string=schema_to_json(normal),
-        partition_columns=tuple(partition_by),
-        configuration=configuration,
-        created_time=log.clock.now_ms(),
-        name=name,
-        description=description,
+    metadata = assigned(
+        Metadata(
+            id=log.clock.new_id(),
+            schema_string=schema_to_json(normal),
+            partition_columns=tuple(partition_by),
+            configuration=kept_properties(asked),
+            created_time=log.clock.now_ms(),
+            name=name,
+            description=description,
+        ),
+        new_id=log.clock.new_id,
     )
+    check_row_tracking_change({}, metadata.configuration, without_ids=0)
     protocol = protocol_for(normal, asked)
     check_writable(protocol, metadata, where=log.url)
     partitions = msgspec.json.encode(list(partition_by)).decode()
@@ -58,7 +65,7 @@ def create(
                 "isManaged": "false",
                 "description": description or "",
                 "partitionBy": partitions,
-                "properties": msgspec.json.encode(configuration).decode(),
+                "properties": msgspec.json.encode(metadata.configuration).decode(),
             },
             protocol=protocol,
             metadata=metadata,

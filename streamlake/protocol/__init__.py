@@ -33,9 +33,11 @@ from streamlake.protocol.actions import (
 )
 from streamlake.protocol.codec import decode_actions, encode_actions
 from streamlake.protocol.features import (
+    assigns_row_ids,
     check_readable,
     check_writable,
-    protocol_for,
+    in_commit_timestamps,
+    keeps_row_ids,
     supports_reader_feature,
     supports_writer_feature,
 )
@@ -85,6 +87,7 @@ from streamlake.protocol.schema import (
     schema_to_json,
     with_field_metadata,
 )
+from streamlake.protocol.upgrade import protocol_for, requested_features, upgraded_protocol
 
 __all__ = [
     "FEATURE_PREFIX",
@@ -113,6 +116,7 @@ __all__ = [
     "SetTransaction",
     "Sidecar",
     "append_only",
+    "assigns_row_ids",
     "canonical_path",
     "check_properties",
     "check_readable",
@@ -133,8 +137,10 @@ __all__ = [
     "encode_path",
     "field_metadata",
     "in_commit_timestamp_enablement",
+    "in_commit_timestamps",
     "is_sidecar",
     "isolation_level",
+    "keeps_row_ids",
     "log_retention_ms",
     "normalize_schema",
     "parse_checksum",
@@ -142,6 +148,7 @@ __all__ = [
     "parse_log_name",
     "partition_path",
     "protocol_for",
+    "requested_features",
     "resolve_path",
     "schema_difference",
     "schema_from_json",
@@ -149,6 +156,7 @@ __all__ = [
     "set_transaction_retention_ms",
     "supports_reader_feature",
     "supports_writer_feature",
+    "upgraded_protocol",
     "validate_marker",
     "with_field_metadata",
 ]

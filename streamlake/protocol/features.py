@@ -10,12 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-import pyarrow as pa
-
 from streamlake.errors import CorruptTableError, UnsupportedFeatureError
 from streamlake.protocol import properties as props
 from streamlake.protocol.actions import Metadata, Protocol
-from streamlake.protocol.schema import schema_to_json
 from streamlake.protocol.schema.facts import SchemaFacts, schema_facts
 
 MAX_READER_VERSION = 3
@@ -88,9 +85,9 @@ _FEATURES: dict[str, _Feature] = {
     "icebergCompatV1": _refused(_flag(props.ENABLE_ICEBERG_COMPAT_V1)),
     "icebergCompatV2": _refused(_flag(props.ENABLE_ICEBERG_COMPAT_V2)),
     "identityColumns": _refused(_column_key("delta.identity.")),
-    "inCommitTimestamp": _refused(_flag(props.ENABLE_IN_COMMIT_TIMESTAMPS)),
+    "inCommitTimestamp": _Feature(in_use=_flag(props.ENABLE_IN_COMMIT_TIMESTAMPS)),
     "invariants": _refused(_column_key("delta.invariants")),
-    "rowTracking": _refused(_tracks_rows),
+    "rowTracking": _Feature(in_use=_tracks_rows),
     "timestampNtz": _Feature(in_use=_type_name("timestamp_ntz"), for_readers=True),
     "typeWidening": _refused(_column_key("delta.typeChanges"), for_readers=True),
     "typeWidening-preview": _refused(_column_key("delta.typeChanges"), for_readers=True),
@@ -112,13 +109,14 @@ _LEGACY_WRITER = {
     "identityColumns": 6,
 }
 """The version below 7 that brought each feature (PROTOCOL.md, "Writer Version Requirements")."""
-_NEW_TABLE = Protocol(1, 2)
-_IMPLIED_BY_NEW_TABLE = frozenset({"appendOnly", "invariants"})
-_ASKED_FOR_BY_PROPERTY: dict[str, str] = {
+_ENABLED_BY = {
     "deletionVectors": props.ENABLE_DELETION_VECTORS,
     "rowTracking": props.ENABLE_ROW_TRACKING,
     "typeWidening": props.ENABLE_TYPE_WIDENING,
+    "variantShredding": props.ENABLE_VARIANT_SHREDDING,
 }
+"""Features that a property asks for, and that are otherwise in use by what the table holds."""
+_PREVIEW = "-preview"
 
 
 def supports_reader_feature(protocol: Protocol, name: str) -> bool:
@@ -179,45 +177,73 @@ def check_writable(protocol: Protocol, metadata: Metadata, *, where: str) -> Non
         raise _refusal("written", needed, protocol, where)
 
 
-def protocol_for(schema: pa.Schema, properties: Mapping[str, str]) -> Protocol:
-    """The least protocol that a new table needs, whether or not it is supported here.
+def features_in_use(configuration: Mapping[str, str], schema_json: str) -> frozenset[str]:
+    """Features that metadata alone puts to use, whether or not the protocol supports them.
 
-    Args:
-        schema: As ``normalize_schema`` gives it.
-        properties: The table's. ``delta.feature.<name> = supported`` asks for a feature.
-
-    Raises:
-        InvalidInputError: A property of Delta's that does not exist or has a value that it can't.
+    Those that nothing in the metadata shows (clustering, domain metadata, ...) are not among them.
     """
-    props.check_properties(properties)
-    facts = schema_facts(schema_to_json(schema))
-    features = {
-        name.removeprefix(props.FEATURE_PREFIX)
-        for name in properties
-        if name.startswith(props.FEATURE_PREFIX)
+    facts = schema_facts(schema_json)
+    found = {
+        name
+        for name, feature in _FEATURES.items()
+        if name not in _ENABLED_BY and not name.endswith(_PREVIEW)
+        if feature.in_use is not _always and feature.in_use(configuration, facts)
     }
-    for name, feature in _FEATURES.items():
-        asking = _ASKED_FOR_BY_PROPERTY.get(name)
-        if props.flag(properties, asking) if asking else _tells(feature, properties, facts):
-            features.add(name)
-    if properties.get(props.CHECKPOINT_POLICY, "classic") != "classic":
-        features.add("v2Checkpoint")
-    if features <= _IMPLIED_BY_NEW_TABLE:
-        return _NEW_TABLE
-    known = (name for name in features if name in _FEATURES)
-    for_readers = tuple(sorted(name for name in known if _FEATURES[name].for_readers))
-    return Protocol(
-        min_reader_version=MAX_READER_VERSION if for_readers else 1,
-        min_writer_version=MAX_WRITER_VERSION,
-        reader_features=for_readers or None,
-        writer_features=tuple(sorted(features)),
+    found |= {name for name, flag in _ENABLED_BY.items() if props.flag(configuration, flag)}
+    if props.checkpoint_policy(configuration) == "v2":
+        found.add("v2Checkpoint")
+    return frozenset(found)
+
+
+def features_of(protocol: Protocol) -> frozenset[str]:
+    """Features that the table supports, listed or implied by its versions.
+
+    The preview of a feature counts as the feature, too. One for readers that only the writer
+    version implies does not count.
+    """
+    readers = _supported(protocol, readers=True)
+    names = {
+        name
+        for name in _supported(protocol, readers=False)
+        if name in readers or not features_for_readers((name,))
+    }
+    return frozenset(names | {name.removesuffix(_PREVIEW) for name in names})
+
+
+def writer_features(protocol: Protocol) -> tuple[str, ...]:
+    """What ``writerFeatures`` lists, or the writer version implies."""
+    return tuple(_supported(protocol, readers=False))
+
+
+def features_for_readers(names: Iterable[str]) -> frozenset[str]:
+    """Those of ``names`` that readers, too, must know."""
+    return frozenset(name for name in names if name in _FEATURES and _FEATURES[name].for_readers)
+
+
+def legacy_features(writer_version: int) -> frozenset[str]:
+    """Features that a writer version below 7 implies."""
+    return frozenset(name for name, least in _LEGACY_WRITER.items() if least <= writer_version)
+
+
+def in_commit_timestamps(protocol: Protocol, metadata: Metadata) -> bool:
+    """Whether each commit tells its own time (PROTOCOL.md, "In-Commit Timestamps")."""
+    return supports_writer_feature(protocol, "inCommitTimestamp") and props.flag(
+        metadata.configuration, props.ENABLE_IN_COMMIT_TIMESTAMPS
     )
 
 
-def _tells(feature: _Feature, properties: Mapping[str, str], facts: SchemaFacts) -> bool:
-    """Whether metadata alone shows that a feature is wanted."""
-    silent = feature.in_use is _always or feature.in_use is _tracks_rows
-    return not silent and feature.in_use(properties, facts)
+def assigns_row_ids(protocol: Protocol, metadata: Metadata) -> bool:
+    """Whether rows that join the table get ids (PROTOCOL.md, "Row Tracking")."""
+    return supports_writer_feature(protocol, "rowTracking") and not props.flag(
+        metadata.configuration, props.ROW_TRACKING_SUSPENDED
+    )
+
+
+def keeps_row_ids(protocol: Protocol, metadata: Metadata) -> bool:
+    """Whether rows also keep their ids when they move to another file."""
+    return supports_writer_feature(protocol, "rowTracking") and props.flag(
+        metadata.configuration, props.ENABLE_ROW_TRACKING
+    )
 
 
 def _supported(protocol: Protocol, *, readers: bool) -> list[str]:

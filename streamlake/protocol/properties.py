@@ -18,6 +18,8 @@ from streamlake.protocol.actions import MAX_INT64
 Configuration: TypeAlias = Mapping[str, str]
 """``metaData.configuration``."""
 IsolationLevel: TypeAlias = Literal["Serializable", "WriteSerializable"]
+ColumnMappingMode: TypeAlias = Literal["none", "name", "id"]
+CheckpointPolicy: TypeAlias = Literal["classic", "v2"]
 
 PREFIX = "delta."
 CONSTRAINT_PREFIX = "delta.constraints."
@@ -39,15 +41,25 @@ ENABLE_ICEBERG_COMPAT_V2 = "delta.enableIcebergCompatV2"
 ENABLE_IN_COMMIT_TIMESTAMPS = "delta.enableInCommitTimestamps"
 ENABLE_ROW_TRACKING = "delta.enableRowTracking"
 ENABLE_TYPE_WIDENING = "delta.enableTypeWidening"
+ENABLE_VARIANT_SHREDDING = "delta.enableVariantShredding"
 IN_COMMIT_TIMESTAMP_ENABLEMENT_TIMESTAMP = "delta.inCommitTimestampEnablementTimestamp"
 IN_COMMIT_TIMESTAMP_ENABLEMENT_VERSION = "delta.inCommitTimestampEnablementVersion"
 ISOLATION_LEVEL = "delta.isolationLevel"
+MATERIALIZED_ROW_COMMIT_VERSION = "delta.rowTracking.materializedRowCommitVersionColumnName"
+MATERIALIZED_ROW_ID = "delta.rowTracking.materializedRowIdColumnName"
+MAX_COLUMN_ID = "delta.columnMapping.maxColumnId"
+MIN_READER_VERSION = "delta.minReaderVersion"
+MIN_WRITER_VERSION = "delta.minWriterVersion"
+RANDOMIZE_FILE_PREFIXES = "delta.randomizeFilePrefixes"
+RANDOM_PREFIX_LENGTH = "delta.randomPrefixLength"
 LOG_RETENTION = "delta.logRetentionDuration"
 ROW_TRACKING_SUSPENDED = "delta.rowTrackingSuspended"
 SET_TRANSACTION_RETENTION = "delta.setTransactionRetentionDuration"
 
 DAY_MS = 24 * 60 * 60 * 1000
 DEFAULT_INDEXED_COLS = 32
+DEFAULT_RANDOM_PREFIX_LENGTH = 2
+MAX_RANDOM_PREFIX_LENGTH = 8
 DEFAULT_LOG_RETENTION_MS = 30 * DAY_MS
 DEFAULT_DELETED_FILE_RETENTION_MS = 7 * DAY_MS
 
@@ -73,6 +85,16 @@ def append_only(configuration: Configuration) -> bool:
 def checkpoint_interval(configuration: Configuration) -> int | None:
     """Commits between two checkpoints; None where the table leaves it to the writer."""
     return _integer(configuration, CHECKPOINT_INTERVAL, least=1)
+
+
+def checkpoint_policy(configuration: Configuration) -> CheckpointPolicy:
+    """Which checkpoints the table asks for: classic unless set."""
+    found = configuration.get(CHECKPOINT_POLICY, "classic")
+    match found:
+        case "classic" | "v2":
+            return found
+        case _:
+            raise _bad(CHECKPOINT_POLICY, found, "classic or v2")
 
 
 def data_skipping_num_indexed_cols(configuration: Configuration) -> int:
@@ -131,6 +153,39 @@ def isolation_level(configuration: Configuration) -> IsolationLevel:
             raise _bad(ISOLATION_LEVEL, found, "WriteSerializable or Serializable")
 
 
+def random_prefix_length(configuration: Configuration) -> int | None:
+    """How many random characters the folders of data files have as names.
+
+    None where files lie at the root, or in folders named by partition values. With a column mapping
+    folders are always random: partition values would show names that change.
+    """
+    length = _integer(configuration, RANDOM_PREFIX_LENGTH, least=1)
+    mapped = column_mapping_mode(configuration) != "none"
+    if not (mapped or flag(configuration, RANDOMIZE_FILE_PREFIXES)):
+        return None
+    return min(length or DEFAULT_RANDOM_PREFIX_LENGTH, MAX_RANDOM_PREFIX_LENGTH)
+
+
+def column_mapping_mode(configuration: Configuration) -> ColumnMappingMode:
+    """How the property maps columns; it counts only where the protocol supports the feature."""
+    found = configuration.get(COLUMN_MAPPING_MODE, "none").lower()
+    match found:
+        case "none" | "name" | "id":
+            return found
+        case _:
+            raise _bad(COLUMN_MAPPING_MODE, found, "none, name or id")
+
+
+def max_column_id(configuration: Configuration) -> int:
+    """The highest id that a column of the table ever had; 0 where none had one."""
+    return _integer(configuration, MAX_COLUMN_ID, least=0) or 0
+
+
+def requested_writer_version(configuration: Configuration) -> int | None:
+    """What ``delta.minWriterVersion`` asks for when a table is made or altered."""
+    return _integer(configuration, MIN_WRITER_VERSION, least=1)
+
+
 def flag(configuration: Configuration, name: str) -> bool:
     """A property that is true or false; false unless set."""
     text = configuration.get(name, "false")
@@ -141,17 +196,23 @@ def flag(configuration: Configuration, name: str) -> bool:
 
 
 def check_properties(configuration: Configuration) -> None:
-    """Refuse what a table should not be created with.
+    """Refuse what a user should not set.
 
     Names that don't begin with ``delta.`` are the user's own and may have any value.
 
     Raises:
-        InvalidInputError: A property of Delta's with a value that it can't have, or a name under
-            ``delta.`` that Delta does not have.
+        InvalidInputError: A property of Delta's with a value that it can't have, a name under
+            ``delta.`` that Delta does not have, or one that only writers set.
     """
     for name, value in configuration.items():
         if not isinstance(value, str):
             raise _bad(name, value, "a string")
+        if name in INTERNAL:
+            raise InvalidInputError(
+                f"The table property {name} is kept by writers and can't be set.",
+                found=repr(value),
+                remedy="Leave it out.",
+            )
         known = _GETTERS.get(name)
         if known is not None:
             known(configuration)
@@ -162,6 +223,15 @@ def check_properties(configuration: Configuration) -> None:
             raise _unknown(name)
 
 
+def kept_properties(configuration: Configuration) -> dict[str, str]:
+    """Those that become part of the table's metadata; the others only ask for a protocol."""
+    return {
+        name: value
+        for name, value in configuration.items()
+        if name not in REQUESTS and not name.startswith(FEATURE_PREFIX)
+    }
+
+
 def _is_constraint(name: str) -> bool:
     return name.startswith(CONSTRAINT_PREFIX) and name != CONSTRAINT_PREFIX
 
@@ -170,13 +240,31 @@ def _flag_getter(name: str) -> Callable[[Configuration], object]:
     return lambda configuration: flag(configuration, name)
 
 
+INTERNAL = frozenset(
+    {
+        IN_COMMIT_TIMESTAMP_ENABLEMENT_TIMESTAMP,
+        IN_COMMIT_TIMESTAMP_ENABLEMENT_VERSION,
+        MATERIALIZED_ROW_COMMIT_VERSION,
+        MATERIALIZED_ROW_ID,
+        MAX_COLUMN_ID,
+    }
+)
+"""What writers note down for themselves."""
+REQUESTS = frozenset({MIN_READER_VERSION, MIN_WRITER_VERSION})
+"""What asks for a protocol, beside ``FEATURE_PREFIX``, and is not kept among the properties."""
+
 _GETTERS: dict[str, Callable[[Configuration], object]] = {
     CHECKPOINT_INTERVAL: checkpoint_interval,
+    CHECKPOINT_POLICY: checkpoint_policy,
+    COLUMN_MAPPING_MODE: column_mapping_mode,
     DATA_SKIPPING_NUM_INDEXED_COLS: data_skipping_num_indexed_cols,
     DATA_SKIPPING_STATS_COLUMNS: data_skipping_stats_columns,
     DELETED_FILE_RETENTION: deleted_file_retention_ms,
     ISOLATION_LEVEL: isolation_level,
     LOG_RETENTION: log_retention_ms,
+    MIN_READER_VERSION: lambda configuration: _integer(configuration, MIN_READER_VERSION, least=1),
+    MIN_WRITER_VERSION: requested_writer_version,
+    RANDOM_PREFIX_LENGTH: random_prefix_length,
     SET_TRANSACTION_RETENTION: set_transaction_retention_ms,
 } | {
     name: _flag_getter(name)
@@ -189,25 +277,25 @@ _GETTERS: dict[str, Callable[[Configuration], object]] = {
         ENABLE_IN_COMMIT_TIMESTAMPS,
         ENABLE_ROW_TRACKING,
         ENABLE_TYPE_WIDENING,
+        ENABLE_VARIANT_SHREDDING,
+        RANDOMIZE_FILE_PREFIXES,
+        "delta.checkpoint.writeStatsAsJson",
+        "delta.checkpoint.writeStatsAsStruct",
+        "delta.enableExpiredLogCleanup",
         ROW_TRACKING_SUSPENDED,
     )
 }
 _OTHERS = frozenset(
     {
-        CHECKPOINT_POLICY,
-        COLUMN_MAPPING_MODE,
         "delta.autoOptimize.autoCompact",
         "delta.autoOptimize.optimizeWrite",
-        "delta.checkpoint.writeStatsAsJson",
-        "delta.checkpoint.writeStatsAsStruct",
+        "delta.checkpointRetentionDuration",
         "delta.compatibility.symlinkFormatManifest.enabled",
-        "delta.enableExpiredLogCleanup",
+        "delta.dropFeatureTruncateHistory.retentionDuration",
         "delta.enableFullRetentionRollback",
-        "delta.enableVariantShredding",
         "delta.parquet.compression.codec",
         "delta.parquet.format.version",
-        "delta.randomizeFilePrefixes",
-        "delta.randomPrefixLength",
+        "delta.requireCheckpointProtectionBeforeVersion",
         "delta.sampleRetentionDuration",
         "delta.targetFileSize",
         "delta.tuneFileSizesForRewrites",
@@ -250,16 +338,39 @@ def _interval_ms(text: str) -> int | None:
     return total // 1000 if total <= MAX_INT64 else None
 
 
-@lru_cache(maxsize=64)
+def column_path(text: str) -> tuple[str, ...]:
+    """The path that people write as names joined by dots, each in backticks where it holds one.
+
+    Raises:
+        InvalidInputError: It is no path, or several.
+    """
+    paths = _paths_in(text) or ()
+    if len(paths) != 1:
+        raise InvalidInputError(
+            f"{text!r} is no column.",
+            found="a column is a name, or names joined by dots",
+            remedy="Write names that hold a dot in backticks.",
+        )
+    return paths[0]
+
+
 def _column_paths(text: str) -> tuple[tuple[str, ...], ...]:
-    """Names by commas, their parts by dots, either in backticks."""
+    paths = _paths_in(text)
+    if paths is None:
+        raise _bad(DATA_SKIPPING_STATS_COLUMNS, text, "column names, joined by commas")
+    return paths
+
+
+@lru_cache(maxsize=64)
+def _paths_in(text: str) -> tuple[tuple[str, ...], ...] | None:
+    """Names by commas, their parts by dots, either in backticks; None for anything else."""
     paths: list[tuple[str, ...]] = []
     path: tuple[str, ...] = ()
     end = 0
     while text.strip():
         match = _COLUMN_PART.match(text, end)
         if match is None:
-            raise _bad(DATA_SKIPPING_STATS_COLUMNS, text, "column names, joined by commas")
+            return None
         path += (match[1].replace("``", "`") if match[1] else match[2],)
         end = match.end()
         if match[3] != ".":

@@ -96,6 +96,8 @@ def test_features_for_writers_may_be_listed_unused(feature):
         (listing("timestampNtz"), schema_of("timestamp_ntz")),
         (listing("deletionVectors"), set_to(enableDeletionVectors="true")),
         (listing("typeWidening"), set_to(enableTypeWidening="true")),
+        (writers_listing("inCommitTimestamp"), set_to(enableInCommitTimestamps="true")),
+        (writers_listing("rowTracking"), PLAIN),
         (writers_listing("rowTracking"), set_to(rowTrackingSuspended="true")),
     ],
 )
@@ -135,9 +137,7 @@ def test_a_feature_in_use_that_can_not_be_read_is_refused_by_name(feature, metad
         ("icebergCompatV1", set_to(enableIcebergCompatV1="true")),
         ("icebergCompatV2", set_to(enableIcebergCompatV2="TRUE")),
         ("identityColumns", schema_of(**{"delta.identity.start": 1})),
-        ("inCommitTimestamp", set_to(enableInCommitTimestamps="true")),
         ("invariants", schema_of(**{"delta.invariants": "{}"})),
-        ("rowTracking", PLAIN),
         ("teleportation", PLAIN),
     ],
 )
@@ -264,7 +264,11 @@ def test_timestamps_without_a_zone_need_their_feature(kind):
         ("enableDeletionVectors", "true", listing("deletionVectors")),
         ("enableDeletionVectors", "false", Protocol(1, 2)),
         ("columnMapping.mode", "name", listing("columnMapping")),
-        ("enableRowTracking", "true", Protocol(1, 7, None, ("rowTracking",))),
+        ("enableRowTracking", "true", writers_listing("domainMetadata", "rowTracking")),
+        ("enableInCommitTimestamps", "true", writers_listing("inCommitTimestamp")),
+        ("minWriterVersion", "2", Protocol(1, 2)),
+        ("minWriterVersion", "3", Protocol(1, 3)),
+        ("minWriterVersion", "6", Protocol(2, 6)),
         ("checkpointPolicy", "v2", listing("v2Checkpoint")),
         ("constraints.positive", "c > 0", Protocol(1, 7, None, ("checkConstraints",))),
         ("feature.vacuumProtocolCheck", "supported", listing("vacuumProtocolCheck")),
@@ -273,13 +277,6 @@ def test_timestamps_without_a_zone_need_their_feature(kind):
 )
 def test_properties_ask_for_their_features(name, value, protocol):
     assert protocol_for(LONG, {f"delta.{name}": value}) == protocol
-
-
-@pytest.mark.parametrize("name", ["enableRowTracking", "enableInCommitTimestamps"])
-def test_a_property_that_asks_for_what_is_not_supported_can_not_be_written(name):
-    metadata = set_to(**{name: "true"})
-    with pytest.raises(UnsupportedFeatureError):
-        check_writable(protocol_for(LONG, metadata.configuration), metadata, where=WHERE)
 
 
 def test_a_property_that_delta_does_not_have_is_refused():

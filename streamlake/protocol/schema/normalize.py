@@ -16,6 +16,7 @@ from streamlake.protocol.schema.codec import (
     name_clash,
     with_field_metadata,
 )
+from streamlake.protocol.schema.walk import struct_fields
 
 RESERVED_CHARACTERS = " ,;{}()\n\t="
 """What column names may not hold unless columns are mapped; Spark refuses the same."""
@@ -52,7 +53,7 @@ _SIMPLE = _EXACT | _WIDENED
 _DECIMALS = (pa.Decimal32Type, pa.Decimal64Type, pa.Decimal128Type, pa.Decimal256Type)
 
 
-def normalize_schema(schema: pa.Schema) -> pa.Schema:
+def normalize_schema(schema: pa.Schema, *, any_name: bool = False) -> pa.Schema:
     """The schema that a table made from ``schema`` has.
 
     Types without an exact twin in Delta become the narrowest that holds all of their values:
@@ -64,6 +65,10 @@ def normalize_schema(schema: pa.Schema) -> pa.Schema:
 
     Of the fields' metadata that of Delta is kept (see ``field_metadata``); that of the schema goes.
     Normalising twice changes nothing more.
+
+    Args:
+        schema: What the user wants to store.
+        any_name: Whether names may hold RESERVED_CHARACTERS, as they may where columns are mapped.
 
     Raises:
         InvalidInputError: No columns, a name that a table can't have or that differs from another
@@ -77,6 +82,9 @@ def normalize_schema(schema: pa.Schema) -> pa.Schema:
             remedy="Give the schema of the data that is to be stored.",
         )
     fields = _fields(list(schema), (), 0)
+    if not any_name:
+        for path, _ in struct_fields(pa.schema(fields)):
+            _check_characters(path)
     if all(pa.types.is_null(field.type) for field in fields):
         raise InvalidInputError(
             "Every column is of the type null, so data files would have none.",
@@ -112,12 +120,16 @@ def _check_name(name: str, path: Path) -> None:
             where=f"column {dotted(path)!r}" if path else "the schema",
             remedy="Name every column.",
         )
-    reserved = sorted({character for character in name if character in RESERVED_CHARACTERS})
+
+
+def _check_characters(path: Path) -> None:
+    reserved = sorted({character for character in path[-1] if character in RESERVED_CHARACTERS})
     if reserved:
         raise InvalidInputError(
-            f"Column {dotted((*path, name))!r} has a character that column names may not hold.",
+            f"Column {dotted(path)!r} has a character that column names may not hold.",
             found=", ".join(repr(character) for character in reserved),
-            remedy=f"Rename it without any of {RESERVED_CHARACTERS!r}.",
+            remedy=f"Rename it without any of {RESERVED_CHARACTERS!r}, or map columns: set the "
+            'table property delta.columnMapping.mode to "name".',
         )
 
 

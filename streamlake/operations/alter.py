@@ -1,0 +1,228 @@
+"""Change what a table is without touching its rows: one commit of metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from streamlake.errors import InvalidInputError
+from streamlake.log import CommitResult, Log, Transaction
+from streamlake.protocol import (
+    DomainMetadata,
+    Metadata,
+    check_properties,
+    check_writable,
+    requested_features,
+    upgraded_protocol,
+)
+from streamlake.protocol import properties as props
+from streamlake.protocol.assignment import (
+    assigned,
+    check_mapping_change,
+    check_row_tracking_change,
+)
+
+MAX_DOMAIN_CHARACTERS = 2**20
+"""How long the configuration of a domain may be: every writer keeps all of them in memory."""
+
+
+def change_metadata(
+    log: Log,
+    after: Metadata,
+    *,
+    operation: str,
+    parameters: Mapping[str, Any],
+    requested: frozenset[str] = frozenset(),
+) -> CommitResult:
+    """Commit ``after`` as the table's metadata, with the least protocol that it needs.
+
+    Nothing is committed where nothing changes; then the result is that of a repeat.
+
+    Raises:
+        UnsupportedFeatureError: The table would need a feature that is not supported.
+        MetadataChangedError: A concurrent commit changed the metadata, too.
+    """
+    head = log.head
+    before = head.metadata
+    after = assigned(after, new_id=log.clock.new_id, existing=_gets_mapped(before, after))
+    protocol = upgraded_protocol(head.protocol, before, after, requested=requested)
+    if after == before and protocol is None:
+        return CommitResult(version=head.version, already_committed=True)
+    check_writable(protocol or head.protocol, after, where=log.url)
+    return log.commit(
+        Transaction(
+            operation=operation,
+            operation_parameters=parameters,
+            protocol=protocol,
+            metadata=after,
+            read_version=head.version,
+        )
+    )
+
+
+def _gets_mapped(before: Metadata, after: Metadata) -> bool:
+    modes = [props.column_mapping_mode(m.configuration) for m in (before, after)]
+    return modes[0] == "none" != modes[1]
+
+
+def set_properties(log: Log, properties: Mapping[str, str]) -> CommitResult:
+    """Set table properties by Delta's names, or of the user's own.
+
+    ``delta.feature.<name> = supported`` adds a feature to the protocol. Setting
+    ``delta.columnMapping.mode`` to "name" gives every column the physical name that it has.
+
+    Raises:
+        InvalidInputError: A name or value of Delta's that can't be, or a change that the table's
+            files do not allow.
+        UnsupportedFeatureError: A property asks for a feature that is not supported.
+        MetadataChangedError: A concurrent commit changed the metadata, too.
+    """
+    log.refresh()
+    asked = {name: str(value) for name, value in properties.items()}
+    before = log.head.metadata
+    configuration = {**before.configuration, **props.kept_properties(asked)}
+    check_properties(asked)
+    if any(name.startswith(props.CONSTRAINT_PREFIX) for name in asked):
+        raise InvalidInputError(
+            "A constraint can't be set as a property: the rows must be checked first.",
+            found=", ".join(asked),
+            remedy="Add it with add_constraint(name, expression).",
+        )
+    check_mapping_change(before.configuration, configuration)
+    if props.ENABLE_ROW_TRACKING in asked:
+        check_row_tracking_change(
+            before.configuration, configuration, without_ids=_files_without_ids(log)
+        )
+    return change_metadata(
+        log,
+        msgspec.structs.replace(before, configuration=_consistent(configuration)),
+        operation="SET TBLPROPERTIES",
+        parameters={"properties": _json(asked)},
+        requested=requested_features(asked),
+    )
+
+
+def unset_properties(log: Log, names: Iterable[str], *, missing_ok: bool = False) -> CommitResult:
+    """Unset table properties, which have their defaults then.
+
+    Raises:
+        InvalidInputError: One that is not set (unless ``missing_ok``), that writers keep for
+            themselves, or that the table's files depend on.
+        MetadataChangedError: A concurrent commit changed the metadata, too.
+    """
+    log.refresh()
+    names = list(names)
+    before = log.head.metadata
+    missing = [name for name in names if name not in before.configuration]
+    if missing and not missing_ok:
+        raise InvalidInputError(
+            f"The table property {missing[0]} is not set.",
+            found=", ".join(before.configuration) or "no properties",
+            remedy="Leave it out, or pass missing_ok=True.",
+        )
+    kept_by_writers = [name for name in names if name in props.INTERNAL]
+    if kept_by_writers:
+        raise InvalidInputError(
+            f"The table property {kept_by_writers[0]} is kept by writers and can't be unset.",
+            remedy="Leave it out.",
+        )
+    constraints = [name for name in names if name.startswith(props.CONSTRAINT_PREFIX)]
+    if constraints:
+        raise InvalidInputError(
+            "A constraint can't be unset as a property.",
+            found=constraints[0],
+            remedy="Drop it with drop_constraint(name).",
+        )
+    configuration = {k: v for k, v in before.configuration.items() if k not in names}
+    check_mapping_change(before.configuration, configuration)
+    return change_metadata(
+        log,
+        msgspec.structs.replace(before, configuration=_consistent(configuration)),
+        operation="UNSET TBLPROPERTIES",
+        parameters={"properties": _json(names), "ifExists": str(missing_ok).lower()},
+    )
+
+
+def _consistent(configuration: Mapping[str, str]) -> dict[str, str]:
+    """Without the note since when commits tell their time, where they do so no longer."""
+    if props.flag(configuration, props.ENABLE_IN_COMMIT_TIMESTAMPS):
+        return dict(configuration)
+    since = {
+        props.IN_COMMIT_TIMESTAMP_ENABLEMENT_TIMESTAMP,
+        props.IN_COMMIT_TIMESTAMP_ENABLEMENT_VERSION,
+    }
+    return {name: value for name, value in configuration.items() if name not in since}
+
+
+def _files_without_ids(log: Log) -> int:
+    return sum(add.base_row_id is None for add in log.snapshot().files())
+
+
+# -------------------------------------------------------------------------------------------------
+# Domain metadata
+
+
+def set_domain_metadata(log: Log, domain: str, configuration: str) -> CommitResult:
+    """Set the configuration of a domain of the user's own (PROTOCOL.md, "Domain Metadata").
+
+    The protocol gets the feature ``domainMetadata`` where it lacks it.
+
+    Raises:
+        InvalidInputError: A domain under ``delta.``, which is Delta's, or too long a configuration.
+        CommitConflictError: A concurrent commit set the same domain.
+    """
+    _check_domain(domain)
+    if not isinstance(configuration, str) or len(configuration) > MAX_DOMAIN_CHARACTERS:
+        raise InvalidInputError(
+            f"The configuration of the domain {domain!r} must be a string, and not too long.",
+            found=f"{type(configuration).__name__}; at most {MAX_DOMAIN_CHARACTERS} characters",
+            remedy="Encode it, as JSON for example; keep what is large in a file.",
+        )
+    log.refresh()
+    return _commit_domain(log, DomainMetadata(domain, configuration, removed=False))
+
+
+def remove_domain_metadata(log: Log, domain: str) -> CommitResult:
+    """Remove a domain of the user's own; one that is not there is left so, without a commit.
+
+    Raises:
+        InvalidInputError: A domain under ``delta.``, which is Delta's.
+        CommitConflictError: A concurrent commit set the same domain.
+    """
+    _check_domain(domain)
+    head = log.refresh()
+    known = head.domains.get(domain)
+    if known is None or known.removed:
+        return CommitResult(version=head.version, already_committed=True)
+    return _commit_domain(log, DomainMetadata(domain, known.configuration, removed=True))
+
+
+def _commit_domain(log: Log, action: DomainMetadata) -> CommitResult:
+    head = log.head
+    requested = frozenset({"domainMetadata"})
+    protocol = upgraded_protocol(head.protocol, head.metadata, head.metadata, requested=requested)
+    check_writable(protocol or head.protocol, head.metadata, where=log.url)
+    return log.commit(
+        Transaction(
+            operation="SET DOMAIN METADATA" if not action.removed else "REMOVE DOMAIN METADATA",
+            operation_parameters={"domain": action.domain},
+            protocol=protocol,
+            domains=(action,),
+            read_version=head.version,
+        )
+    )
+
+
+def _check_domain(domain: str) -> None:
+    if not isinstance(domain, str) or not domain or domain.lower().startswith(props.PREFIX):
+        raise InvalidInputError(
+            f"{domain!r} is no domain that a user may set.",
+            found='names under "delta." are the table format\'s own',
+            remedy='Give it a name of your own, such as "com.example.catalog".',
+        )
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()

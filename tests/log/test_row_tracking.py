@@ -1,0 +1,113 @@
+"""Row tracking: every row that joins the table has an id that no other row ever had."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import streamlake as sl
+from streamlake.log import read_commit
+
+SCHEMA = pa.schema([("id", pa.int64())])
+ENABLED = {"delta.enableRowTracking": "true"}
+SUPPORTED = {"delta.feature.rowTracking": "supported"}
+
+
+def rows(*ids: int) -> pa.Table:
+    return pa.table({"id": pa.array(ids, pa.int64())})
+
+
+def id_ranges(table: sl.Table) -> list[tuple[int | None, int | None, int | None]]:
+    return sorted(
+        (add.base_row_id, add.num_records, add.default_row_commit_version)
+        for add in table.snapshot().files()
+    )
+
+
+def mark(table: sl.Table) -> int:
+    found: int = json.loads(table.domain_metadata()["delta.rowTracking"])["rowIdHighWaterMark"]
+    return found
+
+
+@pytest.mark.parametrize("properties", [ENABLED, SUPPORTED])
+def test_rows_get_the_ids_after_the_high_water_mark(tmp_path: Path, properties):
+    table = sl.Table.create(tmp_path / "t", schema=SCHEMA, properties=properties)
+    table.append(rows(1, 2, 3))
+    table.append(rows(4, 5))
+    assert id_ranges(table) == [(0, 3, 1), (3, 2, 2)]
+    assert mark(table) == 4
+    assert table.log.head.protocol.writer_features == ("domainMetadata", "rowTracking")
+
+
+def test_a_commit_that_lost_the_race_takes_ids_after_the_winners(tmp_path: Path):
+    first = sl.Table.create(tmp_path / "t", schema=SCHEMA, properties=ENABLED)
+    second = sl.Table.open(tmp_path / "t")
+    second.append(rows(1, 2))
+    first.append(rows(3))
+    assert id_ranges(first) == [(0, 2, 1), (2, 1, 2)]
+    assert mark(second) == 2
+
+
+def test_ids_go_on_after_a_checkpoint(tmp_path: Path):
+    table = sl.Table.create(tmp_path / "t", schema=SCHEMA, properties=ENABLED)
+    table.append(rows(1, 2))
+    table.checkpoint()
+    reopened = sl.Table.open(tmp_path / "t")
+    reopened.append(rows(3))
+    assert id_ranges(reopened) == [(0, 2, 1), (2, 1, 2)]
+
+
+def test_a_commit_without_rows_leaves_the_mark_alone(tmp_path: Path):
+    table = sl.Table.create(tmp_path / "t", schema=SCHEMA, properties=ENABLED)
+    table.append(rows(), txn=sl.SetTransaction("a", 1))
+    assert not read_commit(table.log.store, 1).domains
+
+
+def test_names_for_the_hidden_columns_are_given_once(tmp_path: Path):
+    table = sl.Table.create(tmp_path / "t", schema=SCHEMA, properties=ENABLED)
+    names = {k: v for k, v in table.properties.items() if "materialized" in k}
+    assert len(set(names.values())) == 2
+    table.set_properties({"mine": "x"})
+    assert names.items() <= table.properties.items()
+
+
+def test_suspended_tracking_gives_no_ids(tmp_path: Path):
+    properties = {**SUPPORTED, "delta.rowTrackingSuspended": "true"}
+    table = sl.Table.create(tmp_path / "t", schema=SCHEMA, properties=properties)
+    table.append(rows(1))
+    assert id_ranges(table) == [(None, 1, None)]
+    with pytest.raises(sl.InvalidInputError, match="suspended"):
+        table.set_properties(ENABLED)
+
+
+def test_a_rewrite_that_would_lose_kept_ids_is_refused(tmp_path: Path):
+    table = sl.Table.create(tmp_path / "t", schema=SCHEMA, properties=ENABLED)
+    table.append(rows(1))
+    table.append(rows(2))
+    with pytest.raises(sl.UnsupportedFeatureError, match="rowTracking"):
+        table.optimize()
+    assert table.version == 2
+
+
+def test_tracking_is_enabled_later_only_where_every_file_has_its_ids(tmp_path: Path):
+    table = sl.Table.create(tmp_path / "t", schema=SCHEMA)
+    table.append(rows(1))
+    with pytest.raises(sl.UnsupportedFeatureError, match="rowTracking"):
+        table.set_properties(ENABLED)
+    supported = sl.Table.create(tmp_path / "s", schema=SCHEMA, properties=SUPPORTED)
+    supported.append(rows(1))
+    supported.set_properties(ENABLED)
+    supported.append(rows(2))
+    assert id_ranges(supported) == [(0, 1, 1), (1, 1, 3)]
+
+
+def test_a_garbled_mark_is_told(tmp_path: Path):
+    table = sl.Table.create(tmp_path / "t", schema=SCHEMA, properties=ENABLED)
+    garbled = {"domain": "delta.rowTracking", "configuration": "{}", "removed": False}
+    line = json.dumps({"domainMetadata": garbled}).encode()
+    table.log.store.put("_delta_log/00000000000000000001.json", line)
+    with pytest.raises(sl.CorruptTableError, match=r"delta\.rowTracking"):
+        table.append(rows(1))

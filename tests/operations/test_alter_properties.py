@@ -1,0 +1,111 @@
+"""Table properties and metadata domains, set and unset."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import streamlake as sl
+from streamlake.protocol import Protocol
+
+SCHEMA = pa.schema([("id", pa.int64())])
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> sl.Table:
+    return sl.Table.create(tmp_path / "t", schema=SCHEMA, properties={"mine": "x"})
+
+
+def test_properties_are_set_and_unset_in_one_commit_each(table):
+    assert table.set_properties({"delta.appendOnly": "true", "mine": "y"}).version == 1
+    assert table.properties == {"delta.appendOnly": "true", "mine": "y"}
+    assert table.unset_properties(["mine"]).version == 2
+    assert sl.Table.open(table.url).properties == {"delta.appendOnly": "true"}
+    assert [record.operation for record in table.history()][:2] == [
+        "UNSET TBLPROPERTIES",
+        "SET TBLPROPERTIES",
+    ]
+
+
+def test_what_changes_nothing_commits_nothing(table):
+    result = table.set_properties({"mine": "x"})
+    assert (result.version, result.already_committed) == (0, True)
+    assert table.unset_properties(["other"], missing_ok=True).already_committed
+
+
+@pytest.mark.parametrize(
+    ("properties", "told"),
+    [
+        ({"delta.apendOnly": "true"}, r"Did you mean delta\.appendOnly"),
+        ({"delta.appendOnly": "yes"}, "true or false"),
+        ({"delta.columnMapping.maxColumnId": "7"}, "kept by writers"),
+        ({"delta.inCommitTimestampEnablementVersion": "7"}, "kept by writers"),
+        ({"delta.constraints.positive": "id > 0"}, "add_constraint"),
+        ({"delta.columnMapping.mode": "id"}, "from none to id"),
+        ({"delta.columnMapping.mode": "names"}, "none, name or id"),
+        ({"delta.checkpointPolicy": "v3"}, "classic or v2"),
+    ],
+)
+def test_properties_that_can_not_be_are_refused(table, properties, told):
+    with pytest.raises(sl.InvalidInputError, match=told):
+        table.set_properties(properties)
+    assert sl.Table.open(table.url).version == 0
+
+
+def test_a_property_that_is_not_set_can_not_be_unset(table):
+    with pytest.raises(sl.InvalidInputError, match="other is not set"):
+        table.unset_properties(["other"])
+
+
+def test_a_feature_that_is_not_supported_is_refused_by_name(table):
+    with pytest.raises(sl.UnsupportedFeatureError, match="teleportation"):
+        table.set_properties({"delta.feature.teleportation": "supported"})
+    with pytest.raises(sl.UnsupportedFeatureError, match="icebergCompatV1"):
+        table.set_properties({"delta.enableIcebergCompatV1": "true"})
+
+
+def test_a_property_raises_the_protocol_no_further_than_it_needs(table):
+    table.set_properties({"delta.enableChangeDataFeed": "true"})
+    assert table.log.head.protocol == Protocol(
+        1, 7, None, ("appendOnly", "changeDataFeed", "invariants")
+    )
+    table.set_properties({"delta.enableDeletionVectors": "true"})
+    assert table.log.head.protocol == Protocol(
+        3,
+        7,
+        ("deletionVectors",),
+        ("appendOnly", "changeDataFeed", "deletionVectors", "invariants"),
+    )
+    before = table.log.head.protocol
+    table.unset_properties(["delta.enableDeletionVectors"])
+    assert table.log.head.protocol == before
+
+
+def test_an_append_only_table_keeps_its_rows_and_may_be_optimized(table):
+    table.append(pa.table({"id": [1]}))
+    table.append(pa.table({"id": [2]}))
+    table.set_properties({"delta.appendOnly": "true"})
+    assert table.optimize().files_removed == 2
+    assert sorted(table.snapshot().to_arrow()["id"].to_pylist()) == [1, 2]
+
+
+def test_domains_are_set_changed_and_removed(table):
+    table.set_domain_metadata("com.example", "one")
+    assert table.log.head.protocol.writer_features == ("appendOnly", "domainMetadata", "invariants")
+    table.set_domain_metadata("com.example", "two")
+    table.checkpoint()
+    reopened = sl.Table.open(table.url)
+    assert reopened.domain_metadata() == {"com.example": "two"}
+    reopened.remove_domain_metadata("com.example")
+    assert table.domain_metadata() == {}
+    assert table.remove_domain_metadata("com.example").already_committed
+
+
+@pytest.mark.parametrize("domain", ["delta.clustering", "Delta.mine", ""])
+def test_the_formats_own_domains_are_refused(table, domain):
+    with pytest.raises(sl.InvalidInputError, match="no domain that a user may set"):
+        table.set_domain_metadata(domain, "x")
+    with pytest.raises(sl.InvalidInputError, match="no domain that a user may set"):
+        table.remove_domain_metadata(domain)
