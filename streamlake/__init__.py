@@ -21,6 +21,7 @@ Everything a user needs is in this namespace; the modules below are not part of 
 from streamlake.clock import SYSTEM_CLOCK, Clock, SystemClock
 from streamlake.data import Stager
 from streamlake.errors import (
+    ClockError,
     CommitConflictError,
     CommitError,
     CommitUnknownError,
@@ -88,6 +89,7 @@ __all__ = [
     "Batch",
     "Batching",
     "Clock",
+    "ClockError",
     "CommitConflictError",
     "CommitError",
     "CommitRecord",

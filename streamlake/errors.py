@@ -12,6 +12,7 @@
     │   ├── CorruptTableError              a torn, garbled or contradictory file
     │   ├── LogGapError                    a version is missing between two that exist
     │   ├── LogTruncatedError              the versions asked for were cleaned up
+    │   ├── ClockError                     clocks contradict one another, so nothing is removed
     │   ├── UnsafePathError                a path in the log leaves the table
     │   └── LimitExceededError             a named bound was passed
     ├── StreamError                        a stream can't go on
@@ -115,6 +116,10 @@ class LogGapError(TableError):
 
 class LogTruncatedError(TableError):
     """The versions asked for were removed by log clean-up."""
+
+
+class ClockError(TableError):
+    """Clocks contradict one another, so that nobody can tell what is old enough to go."""
 
 
 class UnsafePathError(TableError):

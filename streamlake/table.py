@@ -15,6 +15,7 @@ from streamlake.data import Stager, Tabular
 from streamlake.errors import InvalidInputError
 from streamlake.log import (
     DEFAULT_LIMITS,
+    CleanUp,
     CommitResult,
     Expectation,
     FileList,
@@ -374,6 +375,23 @@ class Table:
         return operations.optimize(
             self.log, target_file_size_bytes=target_file_size_bytes, on_progress=on_progress
         )
+
+    def clean_log(self, *, dry_run: bool = False, keep_from: int | None = None) -> CleanUp:
+        """Remove log entries that ``delta.logRetentionDuration`` has passed, oldest first.
+
+        Only whole days (UTC) go, and only what lies below a complete checkpoint from which every
+        later version can still be read. A checkpoint brings it along once a day, unless
+        ``delta.enableExpiredLogCleanup`` is false.
+
+        Args:
+            dry_run: Only tell what would go.
+            keep_from: Keep what it takes to read this version and every later one, however old.
+
+        Raises:
+            ClockError: Clocks contradict one another; nothing was removed.
+            InvalidInputError: A version that is none, or a retention that can't be.
+        """
+        return operations.clean_log(self.log, dry_run=dry_run, keep_from=keep_from)
 
     def checkpoint(self) -> int:
         """Write a checkpoint of the newest version now; returns that version."""

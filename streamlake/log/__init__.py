@@ -4,6 +4,7 @@ Imports protocol and storage; knows commit files and checkpoints, and nothing of
 files.
 """
 
+from streamlake.log.cleanup import CleanUp
 from streamlake.log.commit import Commit, read_commit
 from streamlake.log.files import FileList
 from streamlake.log.head import Definition, Head
@@ -33,6 +34,7 @@ from streamlake.log.transaction import CommitResult, Isolation, Transaction, rem
 __all__ = [
     "DEFAULT_LIMITS",
     "WHOLE_TABLE",
+    "CleanUp",
     "Commit",
     "CommitResult",
     "Definition",

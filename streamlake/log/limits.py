@@ -29,6 +29,11 @@ class Limits:
     """How long a version that a listing leaves out is waited for before it counts as missing."""
     gap_probes: int = 8
     """How often it is looked for within that time."""
+    clean_up_files: int = 100_000
+    """The most files that one clean-up of the log removes; the rest is left to the next. No
+    error."""
+    clean_up_s: float = 10.0
+    """How long a clean-up goes on that a checkpoint brought with it. No error."""
     listed_entries: int = 10_000_000
     """The most log entries of one listing."""
     idle_polls_per_listing: int = 64

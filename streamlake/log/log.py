@@ -17,6 +17,7 @@ from streamlake.errors import (
     TableNotFoundError,
 )
 from streamlake.log.checkpointing import Checkpointing
+from streamlake.log.cleanup import LogCleaner
 from streamlake.log.commit import Commit, read_commit
 from streamlake.log.committer import Attempt, Outcome, make_durable
 from streamlake.log.conflict import check_conflict, check_metadata
@@ -72,6 +73,7 @@ class Log:
         self._durable_version = -1
         self._freshness = Freshness(clock)
         self._checkpointing = Checkpointing(store, clock, limits)
+        self.cleaner = LogCleaner(store, clock, limits)
 
     @property
     def url(self) -> str:
@@ -191,6 +193,7 @@ class Log:
         version = self.refresh().version
         self._checkpointing.write(version)
         self._count_checkpoints_from(version)
+        self.cleaner.clean_if_due(self.head)
         return version
 
     def _load(self) -> Head:
@@ -414,6 +417,7 @@ class Log:
         known = self._checkpointing.write_if_due(self.head)
         if known is not None:
             self._count_checkpoints_from(known)
+            self.cleaner.clean_if_due(self.head)
 
     def _count_checkpoints_from(self, version: int) -> None:
         with self._lock:

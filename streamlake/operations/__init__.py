@@ -7,6 +7,7 @@ from streamlake.operations.alter import (
     unset_properties,
 )
 from streamlake.operations.append import append, commit_staged, stager
+from streamlake.operations.clean_log import clean_log
 from streamlake.operations.confirm import confirm_read
 from streamlake.operations.create import create
 from streamlake.operations.history import CommitRecord, find_marker, history
@@ -18,6 +19,7 @@ __all__ = [
     "CommitRecord",
     "OptimizeResult",
     "append",
+    "clean_log",
     "commit_staged",
     "confirm_read",
     "create",

@@ -36,6 +36,7 @@ DATA_SKIPPING_STATS_COLUMNS = "delta.dataSkippingStatsColumns"
 DELETED_FILE_RETENTION = "delta.deletedFileRetentionDuration"
 ENABLE_CHANGE_DATA_FEED = "delta.enableChangeDataFeed"
 ENABLE_DELETION_VECTORS = "delta.enableDeletionVectors"
+ENABLE_EXPIRED_LOG_CLEANUP = "delta.enableExpiredLogCleanup"
 ENABLE_ICEBERG_COMPAT_V1 = "delta.enableIcebergCompatV1"
 ENABLE_ICEBERG_COMPAT_V2 = "delta.enableIcebergCompatV2"
 ENABLE_IN_COMMIT_TIMESTAMPS = "delta.enableInCommitTimestamps"
@@ -95,6 +96,11 @@ def checkpoint_policy(configuration: Configuration) -> CheckpointPolicy:
             return found
         case _:
             raise _bad(CHECKPOINT_POLICY, found, "classic or v2")
+
+
+def cleans_log(configuration: Configuration) -> bool:
+    """Whether old log entries go as part of other work; they do unless it is switched off."""
+    return flag({ENABLE_EXPIRED_LOG_CLEANUP: "true", **configuration}, ENABLE_EXPIRED_LOG_CLEANUP)
 
 
 def data_skipping_num_indexed_cols(configuration: Configuration) -> int:
@@ -272,6 +278,7 @@ _GETTERS: dict[str, Callable[[Configuration], object]] = {
         APPEND_ONLY,
         ENABLE_CHANGE_DATA_FEED,
         ENABLE_DELETION_VECTORS,
+        ENABLE_EXPIRED_LOG_CLEANUP,
         ENABLE_ICEBERG_COMPAT_V1,
         ENABLE_ICEBERG_COMPAT_V2,
         ENABLE_IN_COMMIT_TIMESTAMPS,
@@ -281,7 +288,6 @@ _GETTERS: dict[str, Callable[[Configuration], object]] = {
         RANDOMIZE_FILE_PREFIXES,
         "delta.checkpoint.writeStatsAsJson",
         "delta.checkpoint.writeStatsAsStruct",
-        "delta.enableExpiredLogCleanup",
         ROW_TRACKING_SUSPENDED,
     )
 }

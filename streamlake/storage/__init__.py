@@ -7,7 +7,7 @@ every store.
 from streamlake.storage.local import LocalStore
 from streamlake.storage.memory import MemoryStore, memory_store
 from streamlake.storage.open import open_store
-from streamlake.storage.probe import prove_put_if_absent
+from streamlake.storage.probe import prove_put_if_absent, store_time_ms
 from streamlake.storage.ranged_file import RangedFile
 from streamlake.storage.store import ObjectMeta, ObjectStore
 
@@ -20,4 +20,5 @@ __all__ = [
     "memory_store",
     "open_store",
     "prove_put_if_absent",
+    "store_time_ms",
 ]

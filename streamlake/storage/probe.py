@@ -45,6 +45,23 @@ def prove_put_if_absent(store: ObjectStore, clock: Clock) -> None:
             store.delete(path)
 
 
+def store_time_ms(store: ObjectStore, clock: Clock) -> int:
+    """What time it is by the store's own clock, in milliseconds since the Unix epoch.
+
+    A put, a stat and a delete of a probe.
+
+    Raises:
+        StorageError: The store refuses one of them.
+    """
+    path = f"{PROBE_FOLDER}/{clock.new_id()}"
+    store.put(path, b"what time is it\n")
+    try:
+        return store.stat(path).modified_ms
+    finally:
+        with contextlib.suppress(StorageError):
+            store.delete(path)
+
+
 def _put_until_refused(store: ObjectStore, path: str) -> bytes:
     """Put until the store says that the name is taken; gives the bytes that it refused."""
     accepted, lost = 0, StorageError("The store gave no answer.", where=store.url)
