@@ -56,7 +56,7 @@ class Head:
         protocol = commit.protocol or self.protocol
         metadata = commit.metadata or self.metadata
         if commit.protocol is not None or commit.metadata is not None:
-            check_readable(protocol, metadata=metadata, where=where)
+            check_readable(protocol, metadata=metadata, where=where, version=commit.version)
         return Head(
             version=commit.version,
             protocol=protocol,

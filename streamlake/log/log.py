@@ -104,7 +104,7 @@ class Log:
             self.store, version, limits=self.limits, actions=DEFINING_ACTIONS, with_files=False
         )
         protocol, metadata = replay.checked()
-        check_readable(protocol, where=self.url, metadata=metadata)
+        check_readable(protocol, where=self.url, metadata=metadata, version=segment.version)
         return Definition(version=segment.version, protocol=protocol, metadata=metadata)
 
     def refresh(self) -> Head:
@@ -201,7 +201,7 @@ class Log:
             self.store, limits=self.limits, actions=HEAD_ACTIONS, with_files=False
         )
         protocol, metadata = replay.checked()
-        check_readable(protocol, metadata=metadata, where=self.url)
+        check_readable(protocol, metadata=metadata, where=self.url, version=replay.version)
         if self._head is not None and self._head.version > replay.version:
             return self._see(self._head)
         self._replay = None if replay.has_checkpoint else replay
@@ -235,7 +235,12 @@ class Log:
 
     def _readable(self, replay: Replay) -> Snapshot:
         snapshot = snapshot_of(replay)
-        check_readable(snapshot.protocol, metadata=snapshot.metadata, where=self.url)
+        check_readable(
+            snapshot.protocol,
+            metadata=snapshot.metadata,
+            where=self.url,
+            version=snapshot.version,
+        )
         return snapshot
 
     def _commit_at_head(self, transaction: Transaction) -> CommitResult:

@@ -14,6 +14,7 @@ from streamlake.errors import CorruptTableError, UnsupportedFeatureError
 from streamlake.protocol import properties as props
 from streamlake.protocol.actions import Metadata, Protocol
 from streamlake.protocol.schema.facts import SchemaFacts, schema_facts
+from streamlake.protocol.schema.widening import TYPE_CHANGES, is_widening
 
 MAX_READER_VERSION = 3
 """The newest reader version there is; from it on the protocol lists reader features."""
@@ -63,6 +64,15 @@ def _tracks_rows(configuration: Mapping[str, str], _: SchemaFacts) -> bool:
     return not props.flag(configuration, props.ROW_TRACKING_SUSPENDED)
 
 
+def _set(name: str) -> _Use:
+    return lambda configuration, _: name in configuration
+
+
+def _read_only(in_use: _Use) -> _Feature:
+    """A feature that readers must know and is read here; tables that use it are not written."""
+    return _Feature(in_use=in_use, for_readers=True, can_write=False)
+
+
 def _refused(in_use: _Use, *, for_readers: bool = False) -> _Feature:
     """A feature that may be listed but not used; readers need not care unless it is for them."""
     return _Feature(
@@ -74,11 +84,18 @@ _FEATURES: dict[str, _Feature] = {
     "allowColumnDefaults": _refused(_column_key("CURRENT_DEFAULT")),
     "appendOnly": _Feature(in_use=_flag(props.APPEND_ONLY)),
     "catalogManaged": _refused(_always, for_readers=True),
+    "catalogOwned-preview": _refused(_always, for_readers=True),
     "changeDataFeed": _Feature(in_use=_flag(props.ENABLE_CHANGE_DATA_FEED)),
     "checkConstraints": _refused(_has_constraints),
     "clustering": _Feature(in_use=_always),
-    "columnMapping": _refused(_maps_columns, for_readers=True),
-    # Files that have a vector are refused where they are read.
+    "columnMapping": _read_only(_maps_columns),
+    # An earlier form of managed commits; writers alone had to know it, so that readers of the
+    # folder saw an old table.
+    "coordinatedCommits-preview": _Feature(
+        in_use=_set(props.COMMIT_COORDINATOR),
+        can_read=False,
+        can_write=False,
+    ),
     "deletionVectors": _Feature(in_use=_flag(props.ENABLE_DELETION_VECTORS), for_readers=True),
     "domainMetadata": _Feature(in_use=_always),
     "generatedColumns": _refused(_column_key("delta.generationExpression")),
@@ -89,15 +106,18 @@ _FEATURES: dict[str, _Feature] = {
     "invariants": _refused(_column_key("delta.invariants")),
     "rowTracking": _Feature(in_use=_tracks_rows),
     "timestampNtz": _Feature(in_use=_type_name("timestamp_ntz"), for_readers=True),
-    "typeWidening": _refused(_column_key("delta.typeChanges"), for_readers=True),
-    "typeWidening-preview": _refused(_column_key("delta.typeChanges"), for_readers=True),
+    "typeWidening": _read_only(_column_key(TYPE_CHANGES)),
+    "typeWidening-preview": _read_only(_column_key(TYPE_CHANGES)),
     "v2Checkpoint": _refused(_always, for_readers=True),
     "vacuumProtocolCheck": _Feature(in_use=_always, for_readers=True),
-    "variantShredding": _refused(_type_name("variant"), for_readers=True),
-    "variantShredding-preview": _refused(_type_name("variant"), for_readers=True),
-    "variantType": _refused(_type_name("variant"), for_readers=True),
-    "variantType-preview": _refused(_type_name("variant"), for_readers=True),
+    # Files that hold shredded variants are refused where they are read.
+    "variantShredding": _read_only(_type_name("variant")),
+    "variantShredding-preview": _read_only(_type_name("variant")),
+    "variantType": _read_only(_type_name("variant")),
+    "variantType-preview": _read_only(_type_name("variant")),
 }
+_CATALOG = frozenset({"catalogManaged", "catalogOwned-preview", "coordinatedCommits-preview"})
+"""Features under which the log's folder does not tell all commits."""
 _LEGACY_READER = {"columnMapping": 2}
 _LEGACY_WRITER = {
     "appendOnly": 2,
@@ -129,7 +149,13 @@ def supports_writer_feature(protocol: Protocol, name: str) -> bool:
     return name in _supported(protocol, readers=False)
 
 
-def check_readable(protocol: Protocol, *, where: str, metadata: Metadata | None = None) -> None:
+def check_readable(
+    protocol: Protocol,
+    *,
+    where: str,
+    metadata: Metadata | None = None,
+    version: int | None = None,
+) -> None:
     """Refuse a table that can't be read rightly.
 
     Args:
@@ -137,6 +163,7 @@ def check_readable(protocol: Protocol, *, where: str, metadata: Metadata | None 
         where: The table, for the error.
         metadata: The table's; without it a feature whose use the metadata tells counts as unused,
             so that only a call with it clears the table.
+        version: At which the table is read, for the error; None where that is not known.
 
     Raises:
         UnsupportedFeatureError: Naming what it needs and what can be done.
@@ -144,16 +171,37 @@ def check_readable(protocol: Protocol, *, where: str, metadata: Metadata | None 
     """
     _check_sane(protocol, where)
     needed = _too_new(protocol.min_reader_version, MAX_READER_VERSION, "reader")
+    for_readers = _supported(protocol, readers=True)
+    needed += [name for name in for_readers if name not in _FEATURES]
     needed += [
         name
-        for name in _supported(protocol, readers=True)
-        if name not in _FEATURES
-        or (not _FEATURES[name].can_read and _is_used(_FEATURES[name], metadata))
+        for name in sorted({*for_readers, *_supported(protocol, readers=False)})
+        if name in _FEATURES
+        and not _FEATURES[name].can_read
+        and _is_used(_FEATURES[name], metadata)
     ]
-    if metadata is not None and metadata.format.provider.lower() != "parquet":
-        needed.append(f"data files in the format {metadata.format.provider!r}")
+    if metadata is not None:
+        needed += _unreadable(metadata)
     if needed:
-        raise _refusal("read", needed, protocol, where)
+        raise _refusal("read", needed, protocol, _at(version, where))
+
+
+def _unreadable(metadata: Metadata) -> list[str]:
+    """What metadata alone shows that can't be read."""
+    found: list[str] = []
+    if metadata.format.provider.lower() != "parquet":
+        found.append(f"data files in the format {metadata.format.provider!r}")
+    changes = schema_facts(metadata.schema_string).type_changes
+    found += sorted(
+        f"the type change {before} to {after}"
+        for before, after in changes
+        if not is_widening(before, after)
+    )
+    return found
+
+
+def _at(version: int | None, where: str) -> str:
+    return where if version is None else f"{where}, version {version}"
 
 
 def check_writable(protocol: Protocol, metadata: Metadata, *, where: str) -> None:
@@ -300,10 +348,18 @@ def _refusal(
     verb: str, needed: Iterable[str], protocol: Protocol, where: str
 ) -> UnsupportedFeatureError:
     reader, writer = protocol.min_reader_version, protocol.min_writer_version
+    remedy = (
+        "Use an engine that supports it, or drop the feature from the table there "
+        "(ALTER TABLE ... DROP FEATURE ...). For a newer version upgrade streamlake."
+    )
+    if not _CATALOG.isdisjoint(needed):
+        remedy = (
+            "Its newest commits are known to its catalog alone: use an engine that goes through "
+            "the catalog, or drop the feature there (ALTER TABLE ... DROP FEATURE ...)."
+        )
     return UnsupportedFeatureError(
         f"The table can't be {verb}: it needs {', '.join(needed)}.",
         where=where,
         found=f"reader version {reader}, writer version {writer}",
-        remedy="Use an engine that supports it, or drop the feature from the table there "
-        "(ALTER TABLE ... DROP FEATURE ...). For a newer version upgrade streamlake.",
+        remedy=remedy,
     )

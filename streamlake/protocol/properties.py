@@ -29,6 +29,7 @@ FEATURE_PREFIX = "delta.feature."
 
 APPEND_ONLY = "delta.appendOnly"
 CHECKPOINT_INTERVAL = "delta.checkpointInterval"
+COMMIT_COORDINATOR = "delta.coordinatedCommits.commitCoordinator-preview"
 CHECKPOINT_POLICY = "delta.checkpointPolicy"
 COLUMN_MAPPING_MODE = "delta.columnMapping.mode"
 DATA_SKIPPING_NUM_INDEXED_COLS = "delta.dataSkippingNumIndexedCols"

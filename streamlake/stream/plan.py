@@ -116,9 +116,10 @@ def _check_additive(before: Reading, after: Reading, version: int, where: str) -
     """Let pass what a reader of the old columns need not notice: see ``OnSchemaChange``."""
     if before.metadata.schema_string == after.metadata.schema_string:
         return
-    known = [field.with_nullable(nullable=True) for field in before.schema]
-    kept = [after.schema.field(name) for name in before.schema.names if name in after.schema.names]
-    differences = schema_difference(pa.schema(known), pa.schema(kept))
+    differences = _differences(before.schema, after.schema)
+    # A column that was dropped and added again is another one: it has another physical name.
+    then, now = before.table.mapping.physical, after.table.mapping.physical
+    differences = differences or _differences(then, now)
     if not differences:
         return
     raise StreamError(
@@ -128,6 +129,12 @@ def _check_additive(before: Reading, after: Reading, version: int, where: str) -
         remedy=f"Go on with start={version}, which takes the new columns, or let the tail follow "
         'every change: on_schema_change="follow".',
     )
+
+
+def _differences(before: pa.Schema, after: pa.Schema) -> list[str]:
+    known = [field.with_nullable(nullable=True) for field in before]
+    kept = [after.field(name) for name in before.names if name in after.names]
+    return schema_difference(pa.schema(known), pa.schema(kept))
 
 
 def handed_on(commit: Commit, on_removed: OnRemoved, *, where: str) -> tuple[AddFile, ...]:

@@ -16,6 +16,7 @@ from streamlake.protocol import (
     check_writable,
     protocol_for,
 )
+from streamlake.protocol.schema.widening import is_widening
 
 WHERE = "file:///t"
 PLAIN = Metadata("id", schema_string='{"type":"struct","fields":[]}')
@@ -108,14 +109,7 @@ def test_what_is_in_use_and_honoured_is_served(protocol, metadata):
 @pytest.mark.parametrize(
     ("feature", "metadata"),
     [
-        ("columnMapping", set_to(**{"columnMapping.mode": "name"})),
-        ("columnMapping", set_to(**{"columnMapping.mode": "id"})),
-        ("typeWidening", schema_of(**{"delta.typeChanges": []})),
-        ("typeWidening-preview", schema_of(**{"delta.typeChanges": []})),
         ("v2Checkpoint", PLAIN),
-        ("catalogManaged", PLAIN),
-        ("variantType", schema_of("variant")),
-        ("variantShredding", schema_of({"type": "array", "elementType": "variant"})),
         ("teleportation", PLAIN),
     ],
 )
@@ -164,10 +158,96 @@ def test_a_legacy_version_supports_its_features_and_not_later_ones(writer, featu
             check_writable(Protocol(1, later), metadata, where=WHERE)
 
 
-def test_column_mapping_of_the_legacy_versions_is_refused_where_it_is_in_use():
+def test_column_mapping_of_the_legacy_versions_is_read_and_not_written():
     mapped = set_to(**{"columnMapping.mode": "name"})
+    check_readable(Protocol(2, 5), where=WHERE, metadata=mapped)
     with pytest.raises(UnsupportedFeatureError, match="columnMapping"):
-        check_readable(Protocol(2, 5), where=WHERE, metadata=mapped)
+        check_writable(Protocol(2, 5), mapped, where=WHERE)
+
+
+@pytest.mark.parametrize(
+    ("feature", "metadata"),
+    [
+        ("columnMapping", set_to(**{"columnMapping.mode": "name"})),
+        ("columnMapping", set_to(**{"columnMapping.mode": "id"})),
+        ("typeWidening", schema_of(**{"delta.typeChanges": []})),
+        ("typeWidening-preview", schema_of(**{"delta.typeChanges": []})),
+        ("variantType", schema_of("variant")),
+        ("variantType-preview", schema_of({"type": "variant"})),
+        ("variantShredding", schema_of({"type": "array", "elementType": "variant"})),
+        ("variantShredding", schema_of({"type": "array", "elementType": {"type": "variant"}})),
+    ],
+)
+def test_a_feature_in_use_may_be_read_and_not_written(feature, metadata):
+    check_readable(listing(feature), where=WHERE, metadata=metadata)
+    with pytest.raises(UnsupportedFeatureError, match=f"can't be written.* {feature}"):
+        check_writable(listing(feature), metadata, where=WHERE)
+
+
+@pytest.mark.parametrize("feature", ["catalogManaged", "catalogOwned-preview"])
+def test_a_table_that_its_catalog_manages_is_refused(feature):
+    with pytest.raises(UnsupportedFeatureError, match=f"can't be read.* {feature}") as caught:
+        check_readable(listing(feature), where=WHERE, metadata=PLAIN, version=7)
+    assert caught.value.where == f"{WHERE}, version 7"
+    assert "its catalog alone" in caught.value.remedy
+
+
+def test_a_table_with_a_commit_coordinator_is_refused():
+    protocol = writers_listing("coordinatedCommits-preview")
+    check_readable(protocol, where=WHERE, metadata=PLAIN)
+    managed = set_to(**{"coordinatedCommits.commitCoordinator-preview": "dynamodb"})
+    with pytest.raises(UnsupportedFeatureError, match="coordinatedCommits-preview"):
+        check_readable(protocol, where=WHERE, metadata=managed)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ([{"fromType": "long", "toType": "string"}], "long to string"),
+        ([{"fromType": "long", "toType": "double", "fieldPath": "element"}], "long to double"),
+        ([{"fromType": "integer", "toType": "short"}], "integer to short"),
+        ([{"fromType": {"type": "struct", "fields": []}, "toType": "long"}], "struct"),
+        ([{"toType": "long"}], "null to"),
+        ("garbage", "garbage"),
+        ([7], "7 to"),
+    ],
+)
+def test_a_type_change_that_is_no_widening_is_refused_and_told(changes, told):
+    inner = {"name": "d", "type": "string", "metadata": {"delta.typeChanges": changes}}
+    metadata = schema_of({"type": "array", "elementType": {"type": "struct", "fields": [inner]}})
+    with pytest.raises(UnsupportedFeatureError, match=f"the type change .*{told}"):
+        check_readable(listing("typeWidening"), where=WHERE, metadata=metadata)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "allowed"),
+    [
+        ("byte", "short", True),
+        ("byte", "long", True),
+        ("long", "integer", False),
+        ("integer", "integer", False),
+        ("float", "double", True),
+        ("double", "float", False),
+        ("integer", "double", True),
+        ("long", "double", False),
+        ("date", "timestamp_ntz", True),
+        ("date", "timestamp", False),
+        ("decimal(5,2)", "decimal(7,4)", True),
+        ("decimal(5, 2)", "decimal(6,2)", True),
+        ("decimal(5,2)", "decimal(5,3)", False),
+        ("decimal(5,2)", "decimal(7,1)", False),
+        ("decimal(5,2)", "decimal(5,2)", False),
+        ("short", "decimal(10,0)", True),
+        ("short", "decimal(9,0)", False),
+        ("integer", "decimal(12,2)", True),
+        ("integer", "decimal(12,3)", False),
+        ("long", "decimal(20,0)", True),
+        ("long", "decimal(19,0)", False),
+        ("string", "decimal(20,0)", False),
+    ],
+)
+def test_the_widenings_are_those_of_the_protocol(before, after, allowed):
+    assert is_widening(before, after) is allowed
 
 
 def test_a_feature_of_a_nested_field_counts():

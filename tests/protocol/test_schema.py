@@ -111,9 +111,7 @@ def test_spellings_that_spark_reads_are_read(spelling, kind):
     assert schema_from_json(one_column(spelling)).field("c").type == kind
 
 
-@pytest.mark.parametrize(
-    "unknown", ["variant", "interval", "geometry(OGC:CRS84)", "uint64", "Long"]
-)
+@pytest.mark.parametrize("unknown", ["interval", "geometry(OGC:CRS84)", "uint64", "Long"])
 def test_an_unknown_type_is_refused_with_the_column_and_the_type(unknown):
     kind = {"type": "array", "elementType": unknown, "containsNull": True}
     with pytest.raises(UnsupportedFeatureError) as caught:

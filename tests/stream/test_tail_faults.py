@@ -15,7 +15,6 @@ from stream.builders import (
     numbers,
     offset_of,
     rows,
-    stage,
     table_of,
     take,
 )
@@ -143,16 +142,6 @@ def test_a_commit_without_metadata_can_not_be_the_first():
     table.log.store.put(path, b'{"commitInfo":{}}\n')
     with pytest.raises(sl.CorruptTableError, match="metaData"):
         list(tail(Log(table.log.store, clock=table.log.clock), stop="latest"))
-
-
-def test_a_deletion_vector_is_refused_by_name():
-    table = new_table()
-    add = stage(table, 1)
-    vector = sl.protocol.DeletionVector("u", "ab", 4, 1)
-    fields = {name: getattr(add, name) for name in add.__struct_fields__}
-    commit(table, sl.AddFile(**fields | {"deletion_vector": vector}))
-    with pytest.raises(sl.UnsupportedFeatureError, match="deletion vector"):
-        all_numbers(table)
 
 
 def test_a_path_that_leaves_the_table_is_refused():

@@ -12,6 +12,7 @@ date             ``date32``
 timestamp        ``timestamp("us", "UTC")``
 timestamp_ntz    ``timestamp("us")``
 void             ``null``
+variant          ``VariantType``: a struct of two binaries, as an extension type
 struct           ``struct``
 array            ``list``, its child named "element"
 map              ``map``, its children named "key" and "value"
@@ -38,6 +39,7 @@ from streamlake.errors import (
     UnsupportedFeatureError,
 )
 from streamlake.protocol.json_bounds import Json, check_keys
+from streamlake.protocol.schema.variant import VariantType
 
 MAX_SCHEMA_DEPTH = 32
 """How many structs, arrays and maps may lie inside of one another in a column."""
@@ -58,6 +60,7 @@ _PRIMITIVES: dict[str, pa.DataType] = {
     "timestamp": pa.timestamp("us", "UTC"),
     "timestamp_ntz": pa.timestamp("us"),
     "void": pa.null(),
+    "variant": VariantType(),
 }
 _NAMES: dict[pa.DataType, str] = {kind: name for name, kind in _PRIMITIVES.items()}
 _ALIASES = {"null": "void", "int": "integer", "decimal": "decimal(10,0)"}
@@ -255,6 +258,8 @@ def _type_from_json(value: Json, path: Path, depth: int) -> pa.DataType:
             key = _type_from_json(entries.key_type, (*path, "key"), depth)
             item = _type_from_json(entries.value_type, (*path, "value"), depth)
             return map_type(key, item, nullable=entries.value_contains_null)
+        case "variant":
+            return VariantType()
         case str(name):
             raise _unknown_type(name, path)
         case other:

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
 import msgspec
 
 from streamlake.protocol.json_bounds import Json
+from streamlake.protocol.schema.widening import TYPE_CHANGES
 
 _VOID = frozenset({"void", "null"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaFacts:
-    """What decides which features a schema puts to use."""
+    """What decides which features a schema puts to use, and whether it can be read."""
 
     metadata_keys: frozenset[str] = frozenset()
     """Of all columns and nested fields."""
     type_names: frozenset[str] = frozenset()
     """Of all columns, nested fields, elements, keys and values."""
+    type_changes: frozenset[tuple[str, str]] = frozenset()
+    """From which type to which columns and what is in them were changed, by Delta's names; JSON
+    where it is no name."""
     has_unwritable_void: bool = False
     """Whether void is inside of another type, or all that there is (PROTOCOL.md, "Void Type")."""
 
@@ -33,15 +38,18 @@ def schema_facts(schema_json: str) -> SchemaFacts:
         return SchemaFacts()
     columns = _fields(schema)
     keys: set[str] = set()
+    changes: set[tuple[str, str]] = set()
     names: set[str] = set()
     inner: set[str] = set()
-    types = [_remember(field, keys) for field in columns]
+    types = [_remember(field, keys, changes) for field in columns]
     for kind in types:
         if isinstance(kind, str):
             names.add(kind)
     waiting = [kind for kind in types if isinstance(kind, dict)]
     while waiting:
-        for kind in _inside(waiting.pop(), keys):
+        outer = waiting.pop()
+        names.add(str(outer.get("type")))
+        for kind in _inside(outer, keys, changes):
             if isinstance(kind, dict):
                 waiting.append(kind)
             elif isinstance(kind, str):
@@ -50,14 +58,15 @@ def schema_facts(schema_json: str) -> SchemaFacts:
     return SchemaFacts(
         metadata_keys=frozenset(keys),
         type_names=frozenset(names | inner),
+        type_changes=frozenset(changes),
         has_unwritable_void=only_void or not inner.isdisjoint(_VOID),
     )
 
 
-def _inside(kind: dict[str, Json], keys: set[str]) -> list[Json]:
+def _inside(kind: dict[str, Json], keys: set[str], changes: set[tuple[str, str]]) -> list[Json]:
     """The types inside of a struct, an array or a map."""
     types = [kind[part] for part in ("elementType", "keyType", "valueType") if part in kind]
-    return types + [_remember(field, keys) for field in _fields(kind)]
+    return types + [_remember(field, keys, changes) for field in _fields(kind)]
 
 
 def _fields(struct: Json) -> list[dict[str, Json]]:
@@ -67,9 +76,25 @@ def _fields(struct: Json) -> list[dict[str, Json]]:
     )
 
 
-def _remember(field: dict[str, Json], keys: set[str]) -> Json:
-    """The type of a field, whose metadata keys are noted."""
+def _remember(field: dict[str, Json], keys: set[str], changes: set[tuple[str, str]]) -> Json:
+    """The type of a field, whose metadata is noted."""
     metadata = field.get("metadata")
     if isinstance(metadata, dict):
         keys.update(metadata)
+        changes.update(_type_changes(metadata.get(TYPE_CHANGES)))
     return field.get("type")
+
+
+def _type_changes(listed: Json) -> Iterator[tuple[str, str]]:
+    """The changes that a field's metadata lists; garbage as one that nobody supports."""
+    for change in listed if isinstance(listed, list) else [listed] if listed is not None else []:
+        known = change if isinstance(change, dict) else {}
+        before, after = known.get("fromType"), known.get("toType")
+        if isinstance(before, str) and isinstance(after, str):
+            yield before, after
+        else:
+            yield _told(before if known else change), _told(after)
+
+
+def _told(value: Json) -> str:
+    return msgspec.json.encode(value).decode()
