@@ -15,6 +15,9 @@ from streamlake.storage import ObjectStore
 
 READS_IN_A_ROW_PER_LISTING = 2
 """After that many commits in a row more may wait, and a listing shows them at once."""
+MOST_READS_IN_A_ROW_PER_LISTING = 32
+"""Each listing that shows no more than a read would doubles the number, up to this one: a listing
+may cost more the longer the log is, a read never does."""
 
 
 class LogTail:
@@ -42,6 +45,7 @@ class LogTail:
         self._limits = limits
         self._idle_polls = 0
         self._reads_in_a_row = 0
+        self._reads_per_listing = READS_IN_A_ROW_PER_LISTING
 
     @property
     def behind(self) -> int:
@@ -51,9 +55,9 @@ class LogTail:
     def poll(self, *, most: int = 64, executor: Executor | None = None) -> Sequence[Commit]:
         """The next commits, or none: one request when idle or at the head.
 
-        The poll after two in a row that found one lists the log instead, and reads up to ``most``
-        waiting commits, side by side where an executor is given. After an error the position is
-        where it was.
+        The poll after some in a row that found one lists the log instead, and reads up to ``most``
+        waiting commits, side by side where an executor is given: after two at first, after more
+        where listings show that nothing else waits. After an error the position is where it was.
 
         Raises:
             LogGapError: A version is missing between two that exist.
@@ -63,8 +67,11 @@ class LogTail:
         if self.behind:
             return self._read_waiting(most, executor)
         if self._is_listing_due():
+            many_reads = self._reads_in_a_row >= self._reads_per_listing
             self._idle_polls = self._reads_in_a_row = 0
             self.look_ahead()
+            if many_reads:
+                self._adapt_to_what_waited()
             return self._read_waiting(most, executor) if self.behind else ()
         try:
             commit = read_commit(self._store, self.next_version, limits=self._limits)
@@ -80,7 +87,14 @@ class LogTail:
     def _is_listing_due(self) -> bool:
         """Whether more commits may wait, or enough polls were idle to look for a truncated log."""
         many_idle = self._idle_polls >= self._limits.idle_polls_per_listing
-        return many_idle or self._reads_in_a_row >= READS_IN_A_ROW_PER_LISTING
+        return many_idle or self._reads_in_a_row >= self._reads_per_listing
+
+    def _adapt_to_what_waited(self) -> None:
+        if self.behind > 1:
+            self._reads_per_listing = READS_IN_A_ROW_PER_LISTING
+        else:
+            doubled = 2 * self._reads_per_listing
+            self._reads_per_listing = min(doubled, MOST_READS_IN_A_ROW_PER_LISTING)
 
     def look_ahead(self) -> None:
         """List what waits: one request. Notices a gap and a truncated log.

@@ -23,6 +23,10 @@ def table_of(commits: int, store: MemoryStore) -> sl.Table:
     return table
 
 
+def commit(store, version: int) -> None:
+    store.put(f"_delta_log/{version:020d}.json", b'{"commitInfo":{"operation":"X"}}\n')
+
+
 def tail_of(store, next_version: int = 0, **limits) -> LogTail:
     return LogTail(store, next_version=next_version, clock=ManualClock(), limits=Limits(**limits))
 
@@ -147,3 +151,33 @@ def test_compacted_files_and_other_names_are_passed_over():
     ]:
         store.put(f"_delta_log/{name}", b"not to be read")
     assert drain(tail_of(store)) == [0, 1, 2, 3]
+
+
+def test_a_tail_that_keeps_up_with_its_writer_lists_ever_more_rarely():
+    store = CountingStore(MemoryStore())
+    table_of(1, store)
+    tail = tail_of(store)
+    drain(tail)
+    store.requests.clear()
+    for version in range(1, 401):
+        commit(store, version)
+        while not tail.poll():
+            pass
+    listings = sum(method == "list_from" for method, _ in store.requests)
+    assert listings <= 20
+
+
+def test_a_tail_that_falls_behind_again_lists_soon():
+    store = CountingStore(MemoryStore())
+    table_of(1, store)
+    tail = tail_of(store)
+    drain(tail)
+    for version in range(1, 101):
+        commit(store, version)
+        while not tail.poll():
+            pass
+    for version in range(101, 301):
+        commit(store, version)
+    store.requests.clear()
+    assert drain(tail) == list(range(101, 301))
+    assert "list_from" in [method for method, _ in store.requests[:34]]
