@@ -11,6 +11,7 @@ from streamlake.errors import (
     CommitUnknownError,
     InvalidInputError,
     LogTruncatedError,
+    ObjectNotFoundError,
     StreamlakeError,
     TableError,
     TableExistsError,
@@ -228,8 +229,11 @@ class Log:
         held = self._replay
         if held is None or held.version > version:
             held, _ = load_state(self.store, version, limits=self.limits)
-        for missing in range(held.version + 1, version + 1):
-            held.apply(read_commit(self.store, missing, limits=self.limits))
+        try:
+            for missing in range(held.version + 1, version + 1):
+                held.apply(read_commit(self.store, missing, limits=self.limits))
+        except ObjectNotFoundError:  # log clean-up, below a checkpoint that holds them
+            held, _ = load_state(self.store, version, limits=self.limits)
         self._replay = held
         return held
 

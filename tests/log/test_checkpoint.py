@@ -162,3 +162,14 @@ def test_other_threads_commit_while_one_writes_a_checkpoint():
     assert checkpoints(store) == [3]
     append(table, 8)
     assert checkpoints(store) == [3, 8]
+
+
+def test_a_handle_that_is_behind_a_clean_up_reads_the_checkpoint():
+    store = MemoryStore()
+    table = table_over(store)
+    table.snapshot()
+    append(table, 1, 2, 3)
+    table.checkpoint()
+    for version in range(4):
+        store.delete(f"_delta_log/{version:020d}.json")
+    assert table.snapshot().to_arrow()["n"].to_pylist() == [1, 2, 3]
