@@ -78,8 +78,9 @@ class Cell:
         return Cell(self.winner, self.loser, self.level, self.overlap)
 
     @property
-    def partition_of_loser(self) -> str:
-        return "a" if self.overlap else "b"
+    def sides(self) -> tuple[tuple[Operation, str], tuple[Operation, str]]:
+        """The winner and the loser, each with the partition that it works on."""
+        return (self.winner, "a"), (self.loser, "a" if self.overlap else "b")
 
 
 CELLS = [Cell(*cell) for cell in itertools.product(OPERATIONS, OPERATIONS, LEVELS, (True, False))]
@@ -222,16 +223,19 @@ def _changed(metadata: Metadata, *, constrained: bool) -> Metadata:
     )
 
 
-def expected_rows(cell: Cell, *, loser_committed: bool) -> list[Row]:
+def expected_rows(committed: Sequence[tuple[Operation, str]], *, overlap: bool) -> list[Row]:
     """What the table must hold: the effects of what was committed, in the order of the log.
 
-    Where a blind append wins over what reads its partition, that one comes before the append.
+    Where a blind append won over what reads its partition, that one comes before the append.
+
+    Args:
+        committed: One or two operations, each with the partition that it worked on.
+        overlap: The cell's.
     """
-    steps = [(cell.winner, "a")]
-    if loser_committed:
-        first = cell.winner == "append" and cell.loser != "append"
-        steps.insert(0 if first else 1, (cell.loser, cell.partition_of_loser))
+    steps = list(committed)
+    if steps[0][0] == "append":
+        steps.reverse()
     rows = ROWS
     for operation, partition in steps:
-        rows = effect(operation, partition, rows, overlap=cell.overlap)
+        rows = effect(operation, partition, rows, overlap=overlap)
     return rows

@@ -66,15 +66,17 @@ def outcome(commit: Callable[[], object]) -> type[Exception] | None:
 
 
 def check_rows(table: sl.Table, cell: Cell) -> None:
-    committed = expected_error(cell) is None
-    assert rows_of(table) == expected_rows(cell, loser_committed=committed)
+    committed = cell.sides if expected_error(cell) is None else cell.sides[:1]
+    assert rows_of(table) == expected_rows(committed, overlap=cell.overlap)
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=str)
 def test_a_winner_that_comes_between_the_look_and_the_put(cell, files):
     store, loser, winner = two_handles(files[cell.level])
-    staged = stage(loser, cell.loser, cell.partition_of_loser, overlap=cell.overlap)
-    winning = stage(winner, cell.winner, "a", overlap=cell.overlap)
+    winning, staged = (
+        stage(table, *side, overlap=cell.overlap)
+        for table, side in zip((winner, loser), cell.sides, strict=True)
+    )
     store.meanwhile = lambda: winner.log.commit(winning)
     assert outcome(lambda: loser.log.commit(staged)) is expected_error(cell)
     check_rows(winner, cell)
@@ -83,8 +85,11 @@ def test_a_winner_that_comes_between_the_look_and_the_put(cell, files):
 @pytest.mark.parametrize("cell", CELLS, ids=str)
 def test_a_winner_that_the_handle_has_seen_before_it_commits(cell, files):
     _, loser, winner = two_handles(files[cell.level])
-    staged = stage(loser, cell.loser, cell.partition_of_loser, overlap=cell.overlap)
-    winner.log.commit(stage(winner, cell.winner, "a", overlap=cell.overlap))
+    winning, staged = (
+        stage(table, *side, overlap=cell.overlap)
+        for table, side in zip((winner, loser), cell.sides, strict=True)
+    )
+    winner.log.commit(winning)
     loser.markers()
     error = outcome(lambda: loser.log.commit(staged))
     if cell.loser == "append" and expected_error(cell) is sl.ProtocolChangedError:
