@@ -67,7 +67,8 @@ def append_across(*, schema=None, partitions=("day",), configuration=None):
     """Stage an append, let the metadata change, commit: as the handle that has not seen it."""
     store = MemoryStore()
     TableBuilder(store, ManualClock()).schema(SCHEMA).partitioned_by("day").write()
-    behind, other = (sl.Table(Log(store, clock=ManualClock())) for _ in range(2))
+    clock = ManualClock()
+    behind, other = (sl.Table(Log(store, clock=clock)) for _ in range(2))
     stager = behind.stager()
     files = stager.stage(pa.table({name: [None] for name in SCHEMA.names}, schema=SCHEMA))
     head = other.log.refresh()
