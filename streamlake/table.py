@@ -25,6 +25,7 @@ from streamlake.log import (
 )
 from streamlake.log import Snapshot as LogSnapshot
 from streamlake.operations import CommitRecord, OptimizeResult
+from streamlake.operations.alter_columns import Fields
 from streamlake.operations.append import Markers
 from streamlake.operations.optimize import DEFAULT_TARGET_BYTES
 from streamlake.protocol import AddFile, Metadata, SetTransaction, schema_from_json
@@ -253,6 +254,64 @@ class Table:
             MetadataChangedError: A concurrent commit changed the metadata, too.
         """
         return operations.unset_properties(self.log, names, missing_ok=missing_ok)
+
+    def add_columns(self, fields: Fields, *, within: str | None = None) -> CommitResult:
+        """Add nullable columns after the others, or fields to the struct ``within``, in one commit.
+
+        Raises:
+            InvalidInputError: A name that is taken, or a name or type that a table can't have.
+            MetadataChangedError: A concurrent commit changed the metadata, too.
+        """
+        return operations.add_columns(self.log, fields, within=within)
+
+    def rename_column(self, column: str, name: str) -> CommitResult:
+        """Call a column by another name; no data file is touched. Needs column mapping.
+
+        Args:
+            column: Which: fields of structs after a dot, names that hold a dot in backticks.
+            name: The new name, of the field alone.
+
+        Raises:
+            InvalidInputError: Columns are not mapped (set ``delta.columnMapping.mode`` to "name"),
+                there is no such column, the name is taken, or a constraint speaks of the column.
+            MetadataChangedError: A concurrent commit changed the metadata, too.
+        """
+        return operations.rename_column(self.log, column, name)
+
+    def drop_columns(self, columns: Sequence[str]) -> CommitResult:
+        """Drop columns or fields of structs; no data file is touched. Needs column mapping.
+
+        Raises:
+            InvalidInputError: Columns are not mapped, there is no such column, none would be left,
+                the table is partitioned or clustered by it, or a constraint speaks of it.
+            MetadataChangedError: A concurrent commit changed the metadata, too.
+        """
+        return operations.drop_columns(self.log, columns)
+
+    def alter_column(
+        self,
+        column: str,
+        *,
+        type: pa.DataType | None = None,  # noqa: A002 - what it is called everywhere
+        nullable: bool | None = None,
+        comment: str | None = None,
+    ) -> CommitResult:
+        """Widen a column's type, change whether it may be null, or say something of it.
+
+        Args:
+            column: As ``rename_column``.
+            type: A wider type; needs ``delta.enableTypeWidening``.
+            nullable: False looks at all rows first.
+            comment: "" for none.
+
+        Raises:
+            InvalidInputError: There is no such column, or its type can't be widened so.
+            ConstraintViolationError: Rows have null where it is to be NOT NULL.
+            CommitConflictError: A concurrent commit changed the metadata or, for NOT NULL, rows.
+        """
+        return operations.alter_column(
+            self.log, column, type=type, nullable=nullable, comment=comment
+        )
 
     def domain_metadata(self) -> Mapping[str, str]:
         """The configuration of each metadata domain now: one request when nothing is new."""

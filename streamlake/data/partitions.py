@@ -11,9 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streamlake.data.bounds import Column
+from streamlake.data.relabel import relabelled
 from streamlake.errors import ConstraintViolationError, InvalidInputError
+from streamlake.protocol.mapping import ColumnMapping, MappingMode, schema_mapping
 from streamlake.protocol.partition import encode_partition_value, partition_path
-from streamlake.protocol.schema import schema_from_json
 
 PartitionKey: TypeAlias = tuple[str | None, ...]
 """The encoded values of a partition, in the order of the partition columns."""
@@ -24,15 +25,23 @@ MAX_FOLDER_NAME_BYTES = 255
 
 @dataclass(frozen=True, slots=True)
 class FileLayout:
-    """How the rows of a table are split into data files (PROTOCOL.md, "Data Files")."""
+    """How the rows of a table are split into data files (PROTOCOL.md, "Data Files").
 
-    table: pa.Schema
-    """All columns, as the table has them."""
+    Files, and what the log says of them, have the physical names of columns.
+    """
+
+    mapping: ColumnMapping
     partition_columns: tuple[str, ...]
+    """By their logical names."""
     file: pa.Schema
-    """The columns that data files hold; without metadata."""
+    """The columns that data files hold; of metadata only Parquet's field ids."""
     stored: tuple[int, ...]
     """The index of each of ``file``'s columns in ``table``."""
+
+    @property
+    def table(self) -> pa.Schema:
+        """All columns, as the table has them."""
+        return self.mapping.logical
 
     def split(self, table: pa.Table) -> Iterator[tuple[PartitionKey, pa.Table]]:
         """The rows of each partition, as its files hold them, in their order.
@@ -40,7 +49,13 @@ class FileLayout:
         Args:
             table: Of exactly the table's schema.
         """
-        rows = pa.Table.from_arrays([table.column(i) for i in self.stored], schema=self.file)
+        columns = [table.column(i) for i in self.stored]
+        if self.mapping.is_mapped:
+            columns = [
+                relabelled(column, field.type)
+                for column, field in zip(columns, self.file, strict=True)
+            ]
+        rows = pa.Table.from_arrays(columns, schema=self.file)
         if not self.partition_columns:
             yield (), rows
         elif table.num_rows:
@@ -54,19 +69,23 @@ class FileLayout:
 
     def partition_values(self, key: PartitionKey) -> dict[str, str | None]:
         """The value of ``add.partitionValues``."""
-        return dict(zip(self.partition_columns, key, strict=True))
+        names = [self.mapping.physical_name(column) for column in self.partition_columns]
+        return dict(zip(names, key, strict=True))
 
     def folder(self, key: PartitionKey) -> str:
         """The folder of a partition's files under the table's root: "" or "a=1/b=2/"."""
         if not key:
             return ""
-        path = partition_path(self.partition_columns, self.partition_values(key))
+        values = dict(zip(self.partition_columns, key, strict=True))
+        path = partition_path(self.partition_columns, values)
         longest = max(len(name.encode()) for name in path.split("/"))
         return path if longest <= MAX_FOLDER_NAME_BYTES else ""
 
 
 @lru_cache(maxsize=256)
-def file_layout(schema_json: str, partition_columns: tuple[str, ...]) -> FileLayout:
+def file_layout(
+    schema_json: str, partition_columns: tuple[str, ...], mode: MappingMode = "none"
+) -> FileLayout:
     """The layout of a table.
 
     Columns of no type but null are in no file (PROTOCOL.md, "Void Type").
@@ -74,11 +93,13 @@ def file_layout(schema_json: str, partition_columns: tuple[str, ...]) -> FileLay
     Args:
         schema_json: ``metaData.schemaString``.
         partition_columns: ``metaData.partitionColumns``.
+        mode: How columns are mapped.
 
     Raises:
         InvalidInputError: No column is left for the files.
     """
-    schema = schema_from_json(schema_json)
+    mapping = schema_mapping(schema_json, mode)
+    schema = mapping.logical
     stored = tuple(
         i
         for i, field in enumerate(schema)
@@ -90,8 +111,8 @@ def file_layout(schema_json: str, partition_columns: tuple[str, ...]) -> FileLay
             found=f"columns {', '.join(schema.names)}",
             remedy="Give it a column that data files can hold.",
         )
-    fields = [schema.field(i).remove_metadata() for i in stored]
-    return FileLayout(schema, partition_columns, pa.schema(fields), stored)
+    fields = [mapping.physical.field(i) for i in stored]
+    return FileLayout(mapping, partition_columns, pa.schema(fields), stored)
 
 
 def _encoded(value: pa.Scalar[Any], field: pa.Field[Any]) -> str | None:

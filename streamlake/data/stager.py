@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -14,10 +15,12 @@ from streamlake.data.partitions import FileLayout, file_layout
 from streamlake.data.staging import Staging
 from streamlake.data.statistics import statistics_leaves
 from streamlake.errors import InvalidInputError
-from streamlake.protocol.actions import AddFile, Metadata
+from streamlake.protocol.actions import AddFile, Metadata, Protocol
+from streamlake.protocol.mapping import MappingMode, column_mapping
 from streamlake.protocol.properties import (
     data_skipping_num_indexed_cols,
     data_skipping_stats_columns,
+    random_prefix_length,
 )
 from streamlake.storage.store import ObjectStore
 
@@ -43,6 +46,8 @@ class Stager:
     partition_columns: tuple[str, ...] = ()
     configuration: Mapping[str, str] = field(default_factory=dict)
     """The table's properties."""
+    mapping_mode: MappingMode = "none"
+    """How the names of columns in data files differ from those of the schema."""
     clock: Clock = SYSTEM_CLOCK
     target_file_size_bytes: int = TARGET_FILE_SIZE_BYTES
     limits: WriteLimits = DEFAULT_WRITE_LIMITS
@@ -51,18 +56,20 @@ class Stager:
     def over(
         cls,
         store: ObjectStore,
+        protocol: Protocol,
         metadata: Metadata,
         *,
         clock: Clock = SYSTEM_CLOCK,
         target_file_size_bytes: int = TARGET_FILE_SIZE_BYTES,
         limits: WriteLimits = DEFAULT_WRITE_LIMITS,
     ) -> Stager:
-        """A stager for the table that ``metadata`` describes, at the root of ``store``."""
+        """A stager for the table of that protocol and metadata, at the root of ``store``."""
         return cls(
             store=store,
             schema_json=metadata.schema_string,
             partition_columns=metadata.partition_columns,
             configuration=metadata.configuration,
+            mapping_mode=column_mapping(protocol, metadata).mode,
             clock=clock,
             target_file_size_bytes=target_file_size_bytes,
             limits=limits,
@@ -107,8 +114,9 @@ class Stager:
             statistics_leaves(
                 layout.file,
                 num_indexed=data_skipping_num_indexed_cols(self.configuration),
-                columns=data_skipping_stats_columns(self.configuration),
+                columns=self._statistics_columns,
             ),
+            random_prefix=random_prefix_length(self.configuration, mapped=layout.mapping.is_mapped),
             clock=self.clock,
             data_change=data_change,
             target_file_size_bytes=self.target_file_size_bytes,
@@ -124,4 +132,19 @@ class Stager:
 
     @property
     def _layout(self) -> FileLayout:
-        return file_layout(self.schema_json, self.partition_columns)
+        return file_layout(self.schema_json, self.partition_columns, self.mapping_mode)
+
+    @property
+    def _statistics_columns(self) -> tuple[tuple[str, ...], ...] | None:
+        """The columns that the table names for statistics, as data files call them.
+
+        A name that no column has counts for nothing; others may have dropped its column.
+        """
+        named = data_skipping_stats_columns(self.configuration)
+        if named is None:
+            return None
+        found = []
+        for path in named:
+            with contextlib.suppress(InvalidInputError):
+                found.append(self._layout.mapping.physical_path(path))
+        return tuple(found)

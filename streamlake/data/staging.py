@@ -26,6 +26,8 @@ class Staging:
         layout: How rows are split into files.
         leaves: What statistics are kept of.
         clock: For names and times of files.
+        random_prefix: The length of the random names of folders, in place of those by partition;
+            None for the latter.
         data_change: What the AddFiles shall say.
         target_file_size_bytes: A file is finished when it has reached this size.
         limits: What may be held in memory.
@@ -38,6 +40,7 @@ class Staging:
         leaves: tuple[Leaf, ...],
         *,
         clock: Clock,
+        random_prefix: int | None,
         data_change: bool,
         target_file_size_bytes: int,
         limits: WriteLimits,
@@ -46,6 +49,7 @@ class Staging:
         self._layout = layout
         self._leaves = leaves
         self._clock = clock
+        self._random_prefix = random_prefix
         self._data_change = data_change
         self._target_bytes = target_file_size_bytes
         self._limits = limits
@@ -106,8 +110,10 @@ class Staging:
 
     def _put(self, key: PartitionKey) -> None:
         data, stats = self._open.pop(key).finish()
-        name = f"part-{len(self._adds):05d}-{self._clock.new_id()}-c000.snappy.parquet"
-        path = self._layout.folder(key) + name
+        unique = self._clock.new_id()
+        length = self._random_prefix
+        folder = self._layout.folder(key) if length is None else f"{unique[:length]}/"
+        path = f"{folder}part-{len(self._adds):05d}-{unique}-c000.snappy.parquet"
         self._paths.append(path)
         self._store.put(path, memoryview(data))
         self._adds.append(

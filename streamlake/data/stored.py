@@ -44,12 +44,10 @@ class Matcher:
         """The place of the field that holds ``wanted``; None where the file has none.
 
         Raises:
-            StoredMismatchError: There are several, or an id is needed and not known.
+            StoredMismatchError: There are several.
         """
         if self.by_id:
             number = field_id(wanted)
-            if number is None:
-                raise StoredMismatchError(f"column {dotted(path)!r} of the table has no id")
             found = [i for i, field in enumerate(among) if field_id(field) == number]
         else:
             found = [i for i, field in enumerate(among) if field.name == wanted.name]

@@ -6,6 +6,12 @@ from streamlake.operations.alter import (
     set_properties,
     unset_properties,
 )
+from streamlake.operations.alter_columns import (
+    add_columns,
+    alter_column,
+    drop_columns,
+    rename_column,
+)
 from streamlake.operations.append import append, commit_staged, stager
 from streamlake.operations.clean_log import clean_log
 from streamlake.operations.confirm import confirm_read
@@ -18,16 +24,20 @@ from streamlake.operations.travel import version_at
 __all__ = [
     "CommitRecord",
     "OptimizeResult",
+    "add_columns",
+    "alter_column",
     "append",
     "clean_log",
     "commit_staged",
     "confirm_read",
     "create",
+    "drop_columns",
     "find_marker",
     "history",
     "optimize",
     "read_rows",
     "remove_domain_metadata",
+    "rename_column",
     "set_domain_metadata",
     "set_properties",
     "stager",

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from streamlake.errors import InvalidInputError
-from streamlake.log import CommitResult, Log, Transaction
+from streamlake.log import WHOLE_TABLE, CommitResult, Log, Transaction
 from streamlake.protocol import (
     DomainMetadata,
     Metadata,
@@ -35,10 +35,19 @@ def change_metadata(
     operation: str,
     parameters: Mapping[str, Any],
     requested: frozenset[str] = frozenset(),
+    read_version: int | None = None,
 ) -> CommitResult:
     """Commit ``after`` as the table's metadata, with the least protocol that it needs.
 
     Nothing is committed where nothing changes; then the result is that of a repeat.
+
+    Args:
+        log: The table's log.
+        after: The head's metadata, changed.
+        operation: As the log shall name it.
+        parameters: As the log shall show them.
+        requested: Features that are asked for by name.
+        read_version: The version whose rows were all looked at; None where none were.
 
     Raises:
         UnsupportedFeatureError: The table would need a feature that is not supported.
@@ -57,7 +66,8 @@ def change_metadata(
             operation_parameters=parameters,
             protocol=protocol,
             metadata=after,
-            read_version=head.version,
+            read_version=head.version if read_version is None else read_version,
+            reads=() if read_version is None else (WHOLE_TABLE,),
         )
     )
 
@@ -99,7 +109,7 @@ def set_properties(log: Log, properties: Mapping[str, str]) -> CommitResult:
         log,
         msgspec.structs.replace(before, configuration=_consistent(configuration)),
         operation="SET TBLPROPERTIES",
-        parameters={"properties": _json(asked)},
+        parameters={"properties": as_json(asked)},
         requested=requested_features(asked),
     )
 
@@ -141,7 +151,7 @@ def unset_properties(log: Log, names: Iterable[str], *, missing_ok: bool = False
         log,
         msgspec.structs.replace(before, configuration=_consistent(configuration)),
         operation="UNSET TBLPROPERTIES",
-        parameters={"properties": _json(names), "ifExists": str(missing_ok).lower()},
+        parameters={"properties": as_json(names), "ifExists": str(missing_ok).lower()},
     )
 
 
@@ -224,5 +234,6 @@ def _check_domain(domain: str) -> None:
         )
 
 
-def _json(value: object) -> str:
+def as_json(value: object) -> str:
+    """A parameter of an operation as other engines write it into the log."""
     return msgspec.json.encode(value).decode()

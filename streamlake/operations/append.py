@@ -103,7 +103,8 @@ def commit_staged(
 
 def stager(log: Log) -> Stager:
     """A writer of data files for the table as the handle knows it now."""
-    return Stager.over(log.store, log.head.metadata, clock=log.clock)
+    head = log.head
+    return Stager.over(log.store, head.protocol, head.metadata, clock=log.clock)
 
 
 def _append_mode(writer: Stager) -> Mapping[str, Any]:

@@ -102,7 +102,11 @@ def rewrite(
         (batch for add in chosen for batch in read_file(log.store, add, table).to_batches()),
     )
     stager = Stager.over(
-        log.store, snapshot.metadata, clock=log.clock, target_file_size_bytes=target_bytes
+        log.store,
+        snapshot.protocol,
+        snapshot.metadata,
+        clock=log.clock,
+        target_file_size_bytes=target_bytes,
     )
     written = tuple(stager.stage(reader, data_change=False))
     now_ms = log.clock.now_ms()

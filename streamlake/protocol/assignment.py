@@ -45,6 +45,19 @@ def unassigned(schema: pa.Schema) -> pa.Schema:
     return visited(schema, visit)
 
 
+def plain_columns(schema: pa.Schema) -> pa.Schema:
+    """Columns that join a table: without metadata but their comments.
+
+    Where they come from they may have been mapped, generated or defaulted; here they are not.
+    """
+
+    def visit(field: pa.Field[Any], _: Path) -> pa.Field[Any]:
+        kept = {k: v for k, v in field_metadata(field).items() if k == "comment"}
+        return with_field_metadata(field, kept)
+
+    return visited(schema, visit)
+
+
 def assigned(metadata: Metadata, *, new_id: NewId, existing: bool = False) -> Metadata:
     """Metadata in which everything has what their properties call for.
 

@@ -88,7 +88,7 @@ _FEATURES: dict[str, _Feature] = {
     "changeDataFeed": _Feature(in_use=_flag(props.ENABLE_CHANGE_DATA_FEED)),
     "checkConstraints": _refused(_has_constraints),
     "clustering": _Feature(in_use=_always),
-    "columnMapping": _read_only(_maps_columns),
+    "columnMapping": _Feature(in_use=_maps_columns, for_readers=True),
     # An earlier form of managed commits; writers alone had to know it, so that readers of the
     # folder saw an old table.
     "coordinatedCommits-preview": _Feature(
@@ -106,8 +106,8 @@ _FEATURES: dict[str, _Feature] = {
     "invariants": _refused(_column_key("delta.invariants")),
     "rowTracking": _Feature(in_use=_tracks_rows),
     "timestampNtz": _Feature(in_use=_type_name("timestamp_ntz"), for_readers=True),
-    "typeWidening": _read_only(_column_key(TYPE_CHANGES)),
-    "typeWidening-preview": _read_only(_column_key(TYPE_CHANGES)),
+    "typeWidening": _Feature(in_use=_column_key(TYPE_CHANGES), for_readers=True),
+    "typeWidening-preview": _Feature(in_use=_column_key(TYPE_CHANGES), for_readers=True),
     "v2Checkpoint": _refused(_always, for_readers=True),
     "vacuumProtocolCheck": _Feature(in_use=_always, for_readers=True),
     # Files that hold shredded variants are refused where they are read.

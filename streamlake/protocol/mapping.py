@@ -118,7 +118,7 @@ def column_mapping(protocol: Protocol, metadata: Metadata, *, where: str = "") -
     if supports_reader_feature(protocol, "columnMapping"):
         mode = metadata.configuration.get(props.COLUMN_MAPPING_MODE, "none").lower()
     try:
-        return _mapping(metadata.schema_string, mode)
+        return schema_mapping(metadata.schema_string, mode)
     except TableError as error:
         error.where = where
         raise
@@ -144,7 +144,12 @@ def max_column_id(schema: pa.Schema) -> int:
 
 
 @lru_cache(maxsize=256)
-def _mapping(schema_json: str, mode: str) -> ColumnMapping:
+def schema_mapping(schema_json: str, mode: str) -> ColumnMapping:
+    """The mapping of a schema's columns in a mode that the table is known to honour.
+
+    Raises:
+        CorruptTableError: As ``column_mapping``.
+    """
     if mode not in {"none", "name", "id"}:
         _corrupt("The table maps its columns in a mode that does not exist.", repr(mode))
     logical = schema_from_json(schema_json)

@@ -160,14 +160,13 @@ def isolation_level(configuration: Configuration) -> IsolationLevel:
             raise _bad(ISOLATION_LEVEL, found, "WriteSerializable or Serializable")
 
 
-def random_prefix_length(configuration: Configuration) -> int | None:
+def random_prefix_length(configuration: Configuration, *, mapped: bool = False) -> int | None:
     """How many random characters the folders of data files have as names.
 
     None where files lie at the root, or in folders named by partition values. With a column mapping
-    folders are always random: partition values would show names that change.
+    (``mapped``) folders are always random: others would show names that may change.
     """
     length = _integer(configuration, RANDOM_PREFIX_LENGTH, least=1)
-    mapped = column_mapping_mode(configuration) != "none"
     if not (mapped or flag(configuration, RANDOMIZE_FILE_PREFIXES)):
         return None
     return min(length or DEFAULT_RANDOM_PREFIX_LENGTH, MAX_RANDOM_PREFIX_LENGTH)

@@ -3,18 +3,22 @@
 import pyarrow as pa
 
 from streamlake.data import Stager, plain_columns, read_file
-from streamlake.protocol.actions import Metadata
+from streamlake.protocol.actions import Metadata, Protocol
 from streamlake.protocol.schema import schema_to_json
 
+PLAIN = Protocol(1, 2)
 
-def stager_of(store, schema, partition_columns=(), *, configuration=None, **options):
+
+def stager_of(
+    store, schema, partition_columns=(), *, configuration=None, protocol=PLAIN, **options
+):
     metadata = Metadata(
         id="test",
         schema_string=schema_to_json(schema),
         partition_columns=tuple(partition_columns),
         configuration=configuration or {},
     )
-    return Stager.over(store, metadata, **options)
+    return Stager.over(store, protocol, metadata, **options)
 
 
 def read_back(store, adds, schema, partition_columns=(), **options):

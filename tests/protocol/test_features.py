@@ -97,6 +97,10 @@ def test_features_for_writers_may_be_listed_unused(feature):
         (listing("timestampNtz"), schema_of("timestamp_ntz")),
         (listing("deletionVectors"), set_to(enableDeletionVectors="true")),
         (listing("typeWidening"), set_to(enableTypeWidening="true")),
+        (listing("columnMapping"), set_to(**{"columnMapping.mode": "name"})),
+        (listing("columnMapping"), set_to(**{"columnMapping.mode": "id"})),
+        (Protocol(2, 5), set_to(**{"columnMapping.mode": "name"})),
+        (listing("typeWidening-preview"), schema_of(**{"delta.typeChanges": []})),
         (writers_listing("inCommitTimestamp"), set_to(enableInCommitTimestamps="true")),
         (writers_listing("rowTracking"), PLAIN),
         (writers_listing("rowTracking"), set_to(rowTrackingSuspended="true")),
@@ -158,20 +162,9 @@ def test_a_legacy_version_supports_its_features_and_not_later_ones(writer, featu
             check_writable(Protocol(1, later), metadata, where=WHERE)
 
 
-def test_column_mapping_of_the_legacy_versions_is_read_and_not_written():
-    mapped = set_to(**{"columnMapping.mode": "name"})
-    check_readable(Protocol(2, 5), where=WHERE, metadata=mapped)
-    with pytest.raises(UnsupportedFeatureError, match="columnMapping"):
-        check_writable(Protocol(2, 5), mapped, where=WHERE)
-
-
 @pytest.mark.parametrize(
     ("feature", "metadata"),
     [
-        ("columnMapping", set_to(**{"columnMapping.mode": "name"})),
-        ("columnMapping", set_to(**{"columnMapping.mode": "id"})),
-        ("typeWidening", schema_of(**{"delta.typeChanges": []})),
-        ("typeWidening-preview", schema_of(**{"delta.typeChanges": []})),
         ("variantType", schema_of("variant")),
         ("variantType-preview", schema_of({"type": "variant"})),
         ("variantShredding", schema_of({"type": "array", "elementType": "variant"})),

@@ -176,6 +176,11 @@ def _field_to_json(field: pa.Field[Any], path: Path, depth: int) -> Json:
     }
 
 
+def type_to_json(kind: pa.DataType) -> Json:
+    """A type as a schema's JSON has it: the name of a primitive one, an object of a nested one."""
+    return _type_to_json(kind, (), 0)
+
+
 def _type_to_json(kind: pa.DataType, path: Path, depth: int) -> Json:
     name = _NAMES.get(kind)
     if name is not None:

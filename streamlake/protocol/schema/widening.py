@@ -3,6 +3,17 @@
 from __future__ import annotations
 
 import re
+from typing import Any
+
+import pyarrow as pa
+
+from streamlake.protocol.json_bounds import Json
+from streamlake.protocol.schema.codec import (
+    Path,
+    field_metadata,
+    type_to_json,
+    with_field_metadata,
+)
 
 TYPE_CHANGES = "delta.typeChanges"
 """Key of a field's metadata: the history of its type."""
@@ -41,3 +52,40 @@ def is_widening(before: str, after: str) -> bool:
     if narrow is None or before == after:
         return False
     return digits >= int(narrow[1]) - int(narrow[2]) and scale >= int(narrow[2])
+
+
+def widens(kind: pa.DataType, wider: pa.DataType, *, by_itself: bool = False) -> bool:
+    """Whether a primitive type may become ``wider``, another one.
+
+    Args:
+        kind: What it is.
+        wider: What it is to be.
+        by_itself: Whether nobody asked for it by name, but data came that needs it. Then integers
+            become neither floats nor decimals, which would not bring them back as they were.
+    """
+    if pa.types.is_nested(kind) or pa.types.is_nested(wider):
+        return False
+    before, after = str(type_to_json(kind)), str(type_to_json(wider))
+    if by_itself and before in _INTEGERS and after not in _INTEGERS:
+        return False
+    return is_widening(before, after)
+
+
+def with_type_change(
+    field: pa.Field[Any], path: Path, before: pa.DataType, after: pa.DataType
+) -> pa.Field[Any]:
+    """The field with a note that it, or what is at ``path`` inside of it, changed its type.
+
+    Args:
+        field: The nearest struct field around the change.
+        path: "element", "key" and "value" on the way down; empty for the field itself.
+        before: A primitive type.
+        after: A primitive type.
+    """
+    metadata = field_metadata(field)
+    known = metadata.get(TYPE_CHANGES)
+    change: dict[str, Json] = {"fromType": type_to_json(before), "toType": type_to_json(after)}
+    if path:
+        change["fieldPath"] = ".".join(path)
+    earlier = known if isinstance(known, list) else []
+    return with_field_metadata(field, {**metadata, TYPE_CHANGES: [*earlier, change]})

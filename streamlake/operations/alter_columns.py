@@ -1,0 +1,306 @@
+"""Change the columns of a table: add, rename, drop, widen; no data file is written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import msgspec
+import pyarrow as pa
+
+from streamlake.data import read_file, table_columns
+from streamlake.data.constraints import check_not_null
+from streamlake.errors import InvalidInputError
+from streamlake.log import CommitResult, Log
+from streamlake.operations.alter import as_json, change_metadata
+from streamlake.protocol import (
+    Metadata,
+    column_mapping,
+    field_metadata,
+    normalize_schema,
+    schema_from_json,
+    schema_to_json,
+    with_field_metadata,
+)
+from streamlake.protocol import properties as props
+from streamlake.protocol.assignment import plain_columns
+from streamlake.protocol.schema.codec import Path, dotted, type_to_json
+from streamlake.protocol.schema.evolution import (
+    exact_path,
+    field_at,
+    retyped_to,
+    with_columns,
+    with_field,
+    with_new_name,
+    without_column,
+)
+from streamlake.protocol.schema.references import rules_naming
+
+CLUSTERING_DOMAIN = "delta.clustering"
+COMMENT = "comment"
+Fields: TypeAlias = "pa.Schema | Sequence[pa.Field[Any]]"
+"""Columns to come."""
+
+
+def add_columns(log: Log, fields: Fields, *, within: str | None = None) -> CommitResult:
+    """Add columns after the others; rows that are there hold null in them.
+
+    Args:
+        log: The table's log.
+        fields: In Arrow's types; all of them nullable.
+        within: The struct that gets them as fields; None for the table itself.
+
+    Raises:
+        InvalidInputError: A name that is taken, or a type or name that a table can't have.
+        UnsupportedFeatureError: A type needs a feature that is not supported.
+        MetadataChangedError: A concurrent commit changed the metadata, too.
+    """
+    schema = _schema(log)
+    mapped = props.column_mapping_mode(log.head.metadata.configuration) != "none"
+    new = plain_columns(normalize_schema(pa.schema(list(fields)), any_name=mapped))
+    path = () if within is None else exact_path(schema, props.column_path(within))
+    added = [
+        {"column": {"name": field.name, "type": type_to_json(field.type), "nullable": True}}
+        for field in new
+    ]
+    return _change(
+        log,
+        with_columns(schema, path, list(new)),
+        operation="ADD COLUMNS",
+        parameters={"columns": as_json(added)},
+    )
+
+
+def rename_column(log: Log, column: str, name: str) -> CommitResult:
+    """Call a column, or a field of a struct, by another name; its values stay where they are.
+
+    Args:
+        log: The table's log.
+        column: Which: fields of structs after a dot, names that hold a dot in backticks.
+        name: The new name, of the field alone.
+
+    Raises:
+        InvalidInputError: Columns are not mapped, there is no such column, the name is taken, or a
+            constraint or generated column speaks of the column.
+        MetadataChangedError: A concurrent commit changed the metadata, too.
+    """
+    schema = _schema(log)
+    metadata = log.head.metadata
+    _check_mapped(log, "renamed")
+    path = exact_path(schema, props.column_path(column))
+    _check_unreferenced(metadata, path, "renamed")
+    renamed = with_new_name(schema, path, name)
+    after = msgspec.structs.replace(
+        metadata,
+        schema_string=schema_to_json(renamed),
+        partition_columns=tuple(
+            name if (partition,) == path else partition for partition in metadata.partition_columns
+        ),
+        configuration=_statistics_renamed(metadata, path, (*path[:-1], name)),
+    )
+    return change_metadata(
+        log,
+        after,
+        operation="RENAME COLUMN",
+        parameters={"oldColumnPath": dotted(path), "newColumnPath": dotted((*path[:-1], name))},
+    )
+
+
+def drop_columns(log: Log, columns: Sequence[str]) -> CommitResult:
+    """Drop columns, or fields of structs; their values stay in data files, where nobody looks.
+
+    Args:
+        log: The table's log.
+        columns: Which, as ``rename_column``.
+
+    Raises:
+        InvalidInputError: Columns are not mapped, there is no such column, none would be left, or
+            the table is partitioned or clustered by one, or a constraint speaks of it.
+        MetadataChangedError: A concurrent commit changed the metadata, too.
+    """
+    schema = _schema(log)
+    metadata = log.head.metadata
+    _check_mapped(log, "dropped")
+    configuration = metadata.configuration
+    told = []
+    for column in [columns] if isinstance(columns, str) else columns:
+        path = exact_path(schema, props.column_path(column))
+        _check_unreferenced(metadata, path, "dropped")
+        _check_no_key(log, path)
+        schema = without_column(schema, path)
+        metadata = msgspec.structs.replace(metadata, configuration=configuration)
+        configuration = _statistics_renamed(metadata, path, None)
+        told.append(dotted(path))
+    after = msgspec.structs.replace(
+        metadata, schema_string=schema_to_json(schema), configuration=configuration
+    )
+    return change_metadata(
+        log, after, operation="DROP COLUMNS", parameters={"columns": as_json(told)}
+    )
+
+
+def alter_column(
+    log: Log,
+    column: str,
+    *,
+    type: pa.DataType | None = None,  # noqa: A002 - what it is called everywhere
+    nullable: bool | None = None,
+    comment: str | None = None,
+) -> CommitResult:
+    """Change a column's type to a wider one, whether it may be null, or what is said of it.
+
+    A column becomes NOT NULL only when no row has null there: all rows are looked at, and rows that
+    are committed meanwhile are a conflict.
+
+    Args:
+        log: The table's log.
+        column: Which, as ``rename_column``.
+        type: The new type; ``delta.enableTypeWidening`` must be set.
+        nullable: Whether it may be null.
+        comment: What to say of it; "" for nothing. None leaves each as it is.
+
+    Raises:
+        InvalidInputError: There is no such column, or its type can't be widened so.
+        ConstraintViolationError: Rows have null where it is to be NOT NULL.
+        CommitConflictError: A concurrent commit changed the metadata or, for NOT NULL, the rows.
+    """
+    schema = _schema(log)
+    path = exact_path(schema, props.column_path(column))
+    if type is not None:
+        schema = _widened(log, schema, path, type)
+    if comment is not None:
+        schema = with_field(schema, path, lambda field: _commented(field, comment))
+    read_version = None
+    if nullable is not None:
+        schema = with_field(schema, path, lambda field: field.with_nullable(nullable))
+        if not nullable:
+            read_version = _check_no_null(log, schema, path)
+    return _change(
+        log,
+        schema,
+        operation="CHANGE COLUMN",
+        parameters={"column": as_json({"name": dotted(path)})},
+        read_version=read_version,
+    )
+
+
+def _schema(log: Log) -> pa.Schema:
+    return schema_from_json(log.refresh().metadata.schema_string, where=log.url)
+
+
+def _change(
+    log: Log,
+    schema: pa.Schema,
+    *,
+    operation: str,
+    parameters: dict[str, Any],
+    read_version: int | None = None,
+) -> CommitResult:
+    after = msgspec.structs.replace(log.head.metadata, schema_string=schema_to_json(schema))
+    return change_metadata(
+        log, after, operation=operation, parameters=parameters, read_version=read_version
+    )
+
+
+def _check_mapped(log: Log, verb: str) -> None:
+    head = log.head
+    if not column_mapping(head.protocol, head.metadata, where=log.url).is_mapped:
+        raise InvalidInputError(
+            f"A column can't be {verb} while columns are not mapped: data files have its name.",
+            where=log.url,
+            found=f"{props.COLUMN_MAPPING_MODE} is not set",
+            remedy=f'Set the table property {props.COLUMN_MAPPING_MODE} to "name" first.',
+        )
+
+
+def _check_unreferenced(metadata: Metadata, path: Path, verb: str) -> None:
+    rules = rules_naming(metadata, path)
+    if rules:
+        raise InvalidInputError(
+            f"Column {dotted(path)!r} can't be {verb}: the table has rules that name it.",
+            found="; ".join(rules),
+            remedy="Drop those rules first, and add them again for the columns as they are then.",
+        )
+
+
+def _check_no_key(log: Log, path: Path) -> None:
+    head = log.head
+    if len(path) == 1 and path[0] in head.metadata.partition_columns:
+        raise InvalidInputError(
+            f"Column {path[0]!r} can't be dropped: the table is partitioned by it.",
+            where=log.url,
+            remedy="Write the rows to a table that is partitioned otherwise.",
+        )
+    clustering = head.domains.get(CLUSTERING_DOMAIN)
+    if clustering is None or clustering.removed:
+        return
+    mapping = column_mapping(head.protocol, head.metadata, where=log.url)
+    if f'"{mapping.physical_path(path)[0]}"' in clustering.configuration:
+        raise InvalidInputError(
+            f"Column {dotted(path)!r} can't be dropped: the table is clustered by it.",
+            where=log.url,
+            found=clustering.configuration,
+            remedy="Cluster the table by other columns first.",
+        )
+
+
+def _statistics_renamed(metadata: Metadata, path: Path, new: Path | None) -> dict[str, str]:
+    """The properties with a renamed (or dropped) column so among those that have statistics."""
+    configuration = dict(metadata.configuration)
+    named = props.data_skipping_stats_columns(configuration)
+    if named is None or not any(each[: len(path)] == path for each in named):
+        return configuration
+    kept: list[Path] = []
+    for each in named:
+        if each[: len(path)] != path:
+            kept.append(each)
+        elif new is not None:
+            kept.append((*new, *each[len(path) :]))
+    text = ",".join(_quoted(each) for each in kept)
+    return {**configuration, props.DATA_SKIPPING_STATS_COLUMNS: text}
+
+
+def _quoted(path: Path) -> str:
+    return ".".join("`" + name.replace("`", "``") + "`" for name in path)
+
+
+def _widened(log: Log, schema: pa.Schema, path: Path, kind: pa.DataType) -> pa.Schema:
+    metadata = log.head.metadata
+    normal = normalize_schema(pa.schema([pa.field("c", kind)]), any_name=True).field(0).type
+    before = field_at(schema, path)
+    if path[0] in metadata.partition_columns and pa.types.is_date(before.type):
+        raise InvalidInputError(
+            f"Column {path[0]!r} can't become {kind}: the table is partitioned by it.",
+            where=log.url,
+            found="dates in the log that would have to be timestamps",
+            remedy="Write the rows to a table that is partitioned otherwise.",
+        )
+    schema = with_field(schema, path, lambda field: retyped_to(field, normal))
+    if (
+        before.type.equals(normal)
+        or pa.types.is_null(before.type)
+        or props.flag(metadata.configuration, props.ENABLE_TYPE_WIDENING)
+    ):
+        return schema
+    raise InvalidInputError(
+        f"Column {dotted(path)!r} can't change its type: the table does not allow widening.",
+        where=log.url,
+        found=f"{props.ENABLE_TYPE_WIDENING} is not set",
+        remedy=f"Set the table property {props.ENABLE_TYPE_WIDENING} to true first.",
+    )
+
+
+def _commented(field: pa.Field[Any], comment: str) -> pa.Field[Any]:
+    metadata = {k: v for k, v in field_metadata(field).items() if k != COMMENT}
+    return with_field_metadata(field, {**metadata, COMMENT: comment} if comment else metadata)
+
+
+def _check_no_null(log: Log, schema: pa.Schema, path: Path) -> int:
+    """The version at which no row has null in the column that ``schema`` has as NOT NULL."""
+    snapshot = log.snapshot()
+    table = table_columns(snapshot.protocol, snapshot.metadata, where=log.url)
+    wanted = pa.schema([schema.field(path[0])])
+    for add in snapshot.files():
+        rows = read_file(log.store, add, table, columns=[path[0]])
+        check_not_null(rows.columns, wanted)
+    return snapshot.version
