@@ -58,6 +58,9 @@ _ATTRIBUTES = {
     for kind in (AddFile, RemoveFile)
     for field in msgspec.structs.fields(kind)
 }
+_ALWAYS = ("path", "partitionValues", "size", "modificationTime", "dataChange", "stats")
+"""The columns that nearly every file has, in the order of AddFile's fields."""
+_SELDOM = tuple(name for name in FILE_TYPES if name not in _ALWAYS)
 REQUIRED_COLUMNS = frozenset({"path", "partitionValues", "size", "modificationTime"})
 """Those of ``FILE_TYPES`` that are never null."""
 
@@ -243,18 +246,14 @@ def _getter(name: str) -> Callable[[Any], Any]:
 
 def adds_of(block: pa.Table) -> list[AddFile]:
     """The rows of a table of ``FILE_TYPES`` as values."""
-    values = [_values(block.column(name)) for name in FILE_TYPES]
-    order = dict(zip(FILE_TYPES, range(len(values)), strict=True))
-    (paths, partitions, sizes, times, changes, stats, tags, vectors, ids, versions, providers) = (
-        values[order[name]] for name in FILE_TYPES
-    )
+    names = [*_ALWAYS, *(name for name in _SELDOM if _has_values(block.column(name)))]
+    columns = [_values(block.column(name)) for name in names]
+    if len(names) == len(_ALWAYS):
+        return list(map(AddFile, *columns))
+    attributes = [_ATTRIBUTES[name] for name in names]
     return [
-        AddFile(path, keys, size, time, change is True, stat, tag, vector, row_id, version, by)
-        for path, keys, size, time, change, stat, tag, vector, row_id, version, by in zip(
-            paths, partitions, sizes, times, changes, stats, tags, vectors, ids, versions,
-            providers, strict=True,
-        )
-    ]  # fmt: skip
+        AddFile(**dict(zip(attributes, row, strict=True))) for row in zip(*columns, strict=True)
+    ]
 
 
 def vectors_of(column: Column) -> list[DeletionVector | None]:
@@ -275,8 +274,14 @@ def vectors_of(column: Column) -> list[DeletionVector | None]:
     ]
 
 
+def _has_values(column: Column) -> bool:
+    return column.null_count < len(column)
+
+
 def _values(column: Column) -> list[Any]:
-    if column.null_count == len(column):
+    if pa.types.is_boolean(column.type):
+        return [value is True for value in column.to_pylist()]
+    if not _has_values(column):
         return [None] * len(column)
     if pa.types.is_map(column.type):
         return [value for chunk in column.chunks for value in _dicts(chunk)]
@@ -288,8 +293,8 @@ def _values(column: Column) -> list[Any]:
 def _dicts(array: Any) -> list[dict[str, str | None] | None]:  # noqa: ANN401 -- a MapArray
     offsets = array.offsets.to_pylist()
     first, last = offsets[0], offsets[-1]
-    if first == last:
-        return [{} if valid else None for valid in array.is_valid().to_pylist()]
+    if first == last and not array.null_count:
+        return [{}] * len(array)
     keys = array.keys.slice(first, last - first).to_pylist()
     items = array.items.slice(first, last - first).to_pylist()
     pairs = list(zip(keys, items, strict=True))

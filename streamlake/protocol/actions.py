@@ -2,7 +2,8 @@
 
 Fields are named as the protocol names them, in Python's case. An optional field that is None is
 absent from the JSON; required ones are always written. Tuples in place of lists, and no field
-changes once made: treat the dicts as frozen too.
+changes once made: treat the dicts as frozen too. Those that come by the million (``gc=False``) hold
+nothing that could refer back to them, and are kept out of the garbage collector's rounds.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ FileKey: TypeAlias = tuple[str, str | None]
 """A logical file: its path as the log spells it and the unique id of its deletion vector."""
 
 
-class AddFile(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class AddFile(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """A data file that joins the table (PROTOCOL.md, "Add File and Remove File")."""
 
     path: str
@@ -126,7 +127,7 @@ class _Count(msgspec.Struct, frozen=True, rename="camel"):
 _count_decoder = msgspec.json.Decoder(_Count)
 
 
-class RemoveFile(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class RemoveFile(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """A data file that leaves the table (PROTOCOL.md, "Add File and Remove File")."""
 
     path: str
