@@ -7,14 +7,16 @@ from functools import cached_property
 
 import msgspec
 
-from streamlake.errors import CorruptTableError, LimitExceededError
+from streamlake.errors import CorruptTableError, LimitExceededError, ObjectNotFoundError
 from streamlake.log.limits import DEFAULT_LIMITS, Limits
 from streamlake.protocol import (
+    MAX_INT64,
     Action,
     AddFile,
     CommitInfo,
     DomainMetadata,
     Metadata,
+    NestingError,
     Protocol,
     RemoveFile,
     SetTransaction,
@@ -81,18 +83,16 @@ def read_commit(store: ObjectStore, version: int, *, limits: Limits = DEFAULT_LI
     Raises:
         ObjectNotFoundError: The version does not exist (yet, or any more).
         CorruptTableError: The file is empty, torn or garbled.
-        LimitExceededError: It is larger than the limits allow.
+        LimitExceededError: It is larger than the limits allow, has more actions, or nests deeper.
     """
+    if version > MAX_INT64:
+        raise ObjectNotFoundError(f"No version follows {MAX_INT64}.", where=store.url)
     path = commit_path(version)
     data = store.get(path)
     where = f"{store.url}/{path}"
-    if len(data) > limits.commit_bytes:
-        raise LimitExceededError(
-            "The commit file is larger than the limit.",
-            where=where,
-            found=f"{len(data)} bytes; the limit is {limits.commit_bytes}",
-            remedy="Raise Limits.commit_bytes if the file is sound.",
-        )
+    passed = oversize(data, limits)
+    if passed is not None:
+        raise _past(where, *passed, limits)
     if not data:
         raise CorruptTableError(
             "The commit file is empty.",
@@ -102,7 +102,9 @@ def read_commit(store: ObjectStore, version: int, *, limits: Limits = DEFAULT_LI
             "remove it if it is the newest and its writer is known to have failed.",
         )
     try:
-        actions = decode_actions(data)
+        actions = decode_actions(data, max_depth=limits.json_depth)
+    except NestingError as error:
+        raise _past(where, "json_depth", str(error), limits) from error
     except msgspec.DecodeError as error:
         raise CorruptTableError(
             "The commit file can't be decoded.",
@@ -110,11 +112,30 @@ def read_commit(store: ObjectStore, version: int, *, limits: Limits = DEFAULT_LI
             found=f"{error} ({len(data)} bytes, ends with {data[-24:]!r})",
             remedy="Torn or garbled: restore it from a copy. Nothing was read past it.",
         ) from error
-    if len(actions) > limits.commit_actions:
-        raise LimitExceededError(
-            "The commit has more actions than the limit.",
-            where=where,
-            found=f"{len(actions)} actions; the limit is {limits.commit_actions}",
-            remedy="Raise Limits.commit_actions if the file is sound.",
-        )
     return Commit(version, tuple(actions), len(data))
+
+
+def oversize(data: bytes, limits: Limits) -> tuple[str, str] | None:
+    """Which bound on commit files the bytes of one pass, and what is found; None for none.
+
+    Nothing is decoded for it.
+    """
+    if len(data) > limits.commit_bytes:
+        return "commit_bytes", f"{len(data)} bytes"
+    actions = data.count(b"\n") + (not data.endswith(b"\n"))
+    if actions > limits.commit_actions:
+        return "commit_actions", f"{actions} lines"
+    if len(data) > limits.action_bytes:
+        longest = max(map(len, data.split(b"\n")))
+        if longest > limits.action_bytes:
+            return "action_bytes", f"a line of {longest} bytes"
+    return None
+
+
+def _past(where: str, name: str, found: str, limits: Limits) -> LimitExceededError:
+    return LimitExceededError(
+        "The commit file is past a limit.",
+        where=where,
+        found=f"{found}; Limits.{name} is {getattr(limits, name)}",
+        remedy=f"Raise Limits.{name} if the file is sound.",
+    )

@@ -19,7 +19,7 @@ from streamlake.errors import (
     StorageError,
     WriteRefusedError,
 )
-from streamlake.log.commit import Commit, read_commit
+from streamlake.log.commit import Commit, oversize, read_commit
 from streamlake.log.limits import Limits
 from streamlake.log.segment import list_log
 from streamlake.protocol import CommitName, commit_path, parse_log_name
@@ -104,12 +104,14 @@ class Attempt:
             put_if_missing(self.store, path, data)
 
     def _check_size(self, path: str, data: bytes) -> None:
-        if len(data) > self.limits.commit_bytes:
+        passed = oversize(data, self.limits)
+        if passed is not None:
+            name, found = passed
             raise LimitExceededError(
-                "The commit is larger than the limit; nothing was committed.",
+                "The commit is past a limit; nothing was committed.",
                 where=f"{self.store.url}/{path}",
-                found=f"{len(data)} bytes; the limit is {self.limits.commit_bytes}",
-                remedy="Commit fewer files at once, or raise Limits.commit_bytes for all readers.",
+                found=f"{found}; Limits.{name} is {getattr(self.limits, name)}",
+                remedy=f"Commit less at once, or raise Limits.{name} for all readers.",
             )
 
     def _read_back(self, version: int) -> Commit | None:

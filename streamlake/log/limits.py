@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from streamlake.protocol import MAX_JSON_DEPTH
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
@@ -12,7 +14,11 @@ class Limits:
     commit_bytes: int = 256 * 2**20
     """The largest commit file that is decoded or written."""
     commit_actions: int = 2_000_000
-    """The most actions in one commit."""
+    """The most actions, which is lines, in one commit."""
+    action_bytes: int = 64 * 2**20
+    """The largest single action of a commit."""
+    json_depth: int = MAX_JSON_DEPTH
+    """How deep the JSON of one action may nest."""
     commit_versions: int = 200
     """How many versions one commit tries, each after losing the one before, before it gives up."""
     commit_deadline_s: float = 120.0

@@ -41,7 +41,7 @@ from streamlake.protocol.features import (
     supports_reader_feature,
     supports_writer_feature,
 )
-from streamlake.protocol.json_bounds import MAX_JSON_DEPTH
+from streamlake.protocol.json_bounds import MAX_JSON_DEPTH, NestingError
 from streamlake.protocol.mapping import ColumnMapping, MappingMode, column_mapping
 from streamlake.protocol.markers import validate_marker
 from streamlake.protocol.names import (
@@ -111,6 +111,7 @@ __all__ = [
     "Format",
     "MappingMode",
     "Metadata",
+    "NestingError",
     "Protocol",
     "RemoveFile",
     "SetTransaction",

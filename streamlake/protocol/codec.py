@@ -25,7 +25,13 @@ from streamlake.protocol.actions import (
     SetTransaction,
     Sidecar,
 )
-from streamlake.protocol.json_bounds import MAX_JSON_DEPTH, Json, check_depth, check_keys
+from streamlake.protocol.json_bounds import (
+    MAX_JSON_DEPTH,
+    Json,
+    NestingError,
+    check_depth,
+    check_keys,
+)
 
 _COMMIT_INFO = "commitInfo"
 _KINDS: dict[str, type[Action]] = {
@@ -82,9 +88,10 @@ def decode_actions(data: bytes, *, max_depth: int = MAX_JSON_DEPTH) -> list[Acti
         max_depth: How deep the JSON of one line may nest; what is passed over may be deeper.
 
     Raises:
-        msgspec.DecodeError: The bytes are no JSON lines (torn, NUL, no UTF-8, nested too deep, one
-            key twice), a line has two actions, or an action lacks a field or has one of a wrong
-            type. (msgspec.ValidationError is one of these.)
+        msgspec.DecodeError: The bytes are no JSON lines (torn, NUL, no UTF-8, a key twice), a line
+            has two actions, or an action lacks a field or has one of a wrong type.
+            (msgspec.ValidationError is one of these.)
+        NestingError: They nest deeper than is allowed; a msgspec.DecodeError, too.
     """
     actions: list[Action] = []
     number = 0
@@ -94,7 +101,7 @@ def decode_actions(data: bytes, *, max_depth: int = MAX_JSON_DEPTH) -> list[Acti
             try:
                 action = _action(line, max_depth)
             except msgspec.ValidationError as error:
-                raise msgspec.ValidationError(f"Action {number} of the file: {error}") from error
+                raise type(error)(f"Action {number} of the file: {error}") from error
             if action is not None:
                 actions.append(action)
     return actions
@@ -117,7 +124,7 @@ def _decoded(block: bytes) -> list[Json]:
         lines = _decoder.decode_lines(block)
         check_keys(block, lines)
     except RecursionError:
-        raise msgspec.DecodeError("JSON nests deeper than can be decoded") from None
+        raise NestingError("JSON nests deeper than can be decoded") from None
     except UnicodeDecodeError as error:
         raise msgspec.DecodeError(f"JSON is not UTF-8: {error.reason}") from error
     return lines

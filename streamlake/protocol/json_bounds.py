@@ -22,11 +22,15 @@ _encoder = msgspec.json.Encoder()
 _WHITE_SPACE = re.compile(r"[ \t\r\n]*")
 
 
+class NestingError(msgspec.ValidationError):
+    """JSON nests deeper than is allowed, or than can be decoded."""
+
+
 def check_depth(value: Json, *, max_depth: int = MAX_JSON_DEPTH) -> None:
     """Refuse a decoded value that nests deeper than ``max_depth``; a scalar has depth 0.
 
     Raises:
-        msgspec.ValidationError: It does.
+        NestingError: It does.
     """
     level = [value]
     for _ in range(max_depth + 1):
@@ -38,7 +42,7 @@ def check_depth(value: Json, *, max_depth: int = MAX_JSON_DEPTH) -> None:
             for parent in nested
             for child in (parent.values() if isinstance(parent, dict) else parent)
         ]
-    raise msgspec.ValidationError(f"JSON nests deeper than {max_depth} levels")
+    raise NestingError(f"JSON nests deeper than {max_depth} levels")
 
 
 def check_keys(data: bytes, decoded: Json) -> None:

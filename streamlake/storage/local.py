@@ -13,7 +13,7 @@ from streamlake.errors import InvalidInputError, ObjectNotFoundError, StorageErr
 from streamlake.storage.local_listing import TEMPORARY_SUFFIX, list_folder
 from streamlake.storage.local_writing import FolderSync, publish_by_link, publish_by_rename, stage
 from streamlake.storage.paths import check_path, check_prefix, check_range
-from streamlake.storage.store import ObjectMeta
+from streamlake.storage.store import ObjectMeta, check_whole
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 _READ_BYTES_MAX = 2**30
@@ -82,6 +82,7 @@ class LocalStore:
         """The whole object: one open, one read."""
         descriptor, size = self._open(path)
         try:
+            check_whole(size, where=f"{self._url}/{path}")
             data = os.read(descriptor, min(size, _READ_BYTES_MAX))
             if len(data) == size:
                 return data

@@ -27,7 +27,7 @@ from streamlake.errors import (
 )
 from streamlake.storage.object_client import CLIENT_FAILURES, make_s3_clients, told
 from streamlake.storage.paths import check_path, check_prefix, check_range
-from streamlake.storage.store import ObjectMeta
+from streamlake.storage.store import ObjectMeta, check_whole
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore as Client
@@ -110,7 +110,9 @@ class ObstoreStore:
         """The whole object: one request."""
         check_path(path, url=self._url)
         try:
-            return obstore.get(_here(self._client), path).bytes().to_bytes()
+            found = obstore.get(_here(self._client), path)
+            check_whole(found.meta["size"], where=f"{self._url}/{path}")
+            return found.bytes().to_bytes()
         except CLIENT_FAILURES as error:
             raise self._failure(error, path) from None
 

@@ -11,6 +11,26 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
+from streamlake.errors import LimitExceededError
+
+WHOLE_OBJECT_BYTES = 2 * 2**30
+"""The largest object that ``get`` fetches; what may be larger is read by ranges."""
+
+
+def check_whole(size_bytes: int, *, where: str) -> None:
+    """Refuse to fetch an object whole that is larger than ``WHOLE_OBJECT_BYTES``.
+
+    Raises:
+        LimitExceededError: It is.
+    """
+    if size_bytes > WHOLE_OBJECT_BYTES:
+        raise LimitExceededError(
+            "The object is too large to be fetched whole.",
+            where=where,
+            found=f"{size_bytes} bytes; the limit is {WHOLE_OBJECT_BYTES}",
+            remedy="No sound log has such a file: find out who wrote it.",
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectMeta:
@@ -36,7 +56,11 @@ class ObjectStore(Protocol):
         """The root, as a URL without secrets; for messages and for equality of stores."""
 
     def get(self, path: str) -> bytes:
-        """The whole object."""
+        """The whole object.
+
+        Raises:
+            LimitExceededError: It is larger than ``WHOLE_OBJECT_BYTES``; found before it is read.
+        """
 
     def get_range(self, path: str, start: int, length: int) -> bytes:
         """``length`` bytes from byte ``start``; fewer where the object ends before."""
