@@ -455,3 +455,14 @@ class Table:
     def checkpoint(self) -> int:
         """Write a checkpoint of the newest version now; returns that version."""
         return self.log.checkpoint()
+
+    def compact_log(self) -> tuple[int, int] | None:
+        """Write the commits since the newest checkpoint as one file beside them, too.
+
+        Whoever opens the table then reads that file in place of each commit; tails go on reading
+        the commits. Cheaper than a checkpoint where the table has many files.
+
+        Returns:
+            The first and the last version in the file; None where fewer than two commits wait.
+        """
+        return operations.compact_log(self.log)

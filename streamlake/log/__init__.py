@@ -6,6 +6,7 @@ files.
 
 from streamlake.log.cleanup import CleanUp
 from streamlake.log.commit import Commit, read_commit
+from streamlake.log.compaction import compact
 from streamlake.log.files import FileList
 from streamlake.log.head import Definition, Head
 from streamlake.log.limits import DEFAULT_LIMITS, Limits
@@ -55,6 +56,7 @@ __all__ = [
     "already_committed",
     "commit_range",
     "commit_times",
+    "compact",
     "find_segment",
     "in_commit_time_ms",
     "list_log",

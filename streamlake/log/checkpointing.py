@@ -9,8 +9,8 @@ from streamlake.clock import Clock
 from streamlake.log.checkpoint.policy import interval_of, retried_from
 from streamlake.log.checkpoint.writer import write_checkpoint
 from streamlake.log.head import Head
+from streamlake.log.hint import hinted_version
 from streamlake.log.limits import Limits
-from streamlake.log.segment import hinted_version
 from streamlake.log.snapshot import load_state
 from streamlake.storage import ObjectStore
 

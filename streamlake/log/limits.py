@@ -40,6 +40,8 @@ class Limits:
     error."""
     clean_up_s: float = 10.0
     """How long a clean-up goes on that a checkpoint brought with it. No error."""
+    checkpoint_sidecars: int = 10_000
+    """The most sidecars of one checkpoint."""
     listed_entries: int = 10_000_000
     """The most log entries of one listing."""
     idle_polls_per_listing: int = 64

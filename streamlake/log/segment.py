@@ -5,23 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import msgspec
-
 from streamlake.errors import (
     LimitExceededError,
     LogGapError,
     LogTruncatedError,
-    ObjectNotFoundError,
     TableNotFoundError,
-    UnsupportedFeatureError,
     VersionNotFoundError,
 )
+from streamlake.log.hint import hinted_version
 from streamlake.log.limits import DEFAULT_LIMITS, Limits
 from streamlake.protocol import (
-    LAST_CHECKPOINT,
     LOG_DIR,
     CheckpointName,
     CommitName,
+    parse_checksum,
+    parse_compacted,
     parse_log_name,
 )
 from streamlake.storage import ObjectMeta, ObjectStore
@@ -33,26 +31,51 @@ class LogSegment:
 
     version: int
     checkpoints: tuple[tuple[str, ...], ...]
-    """Paths of the complete checkpoints that may serve, newest first; each may have parts."""
+    """Paths of the complete checkpoints that may serve, newest first; each may have parts. Of one
+    version those come first that are never replaced."""
     checkpoint_versions: tuple[int, ...]
     """Their versions."""
     commits: tuple[int, ...]
     """Versions of the commit files that the listing showed, ascending."""
     commit_times_ms: tuple[int, ...]
     """The store's time of each, in milliseconds since the Unix epoch."""
+    compactions: tuple[tuple[int, int], ...] = ()
+    """First and last version of each log compaction file that lies within ``commits``."""
+    has_checksum: bool = False
+    """Whether the listing showed a version checksum file of ``version``."""
 
     def commits_after(self, version: int) -> tuple[int, ...]:
         """The commits after ``version``, or all of them for -1; contiguous by construction."""
         return tuple(commit for commit in self.commits if commit > version)
 
+    def reads_after(self, version: int) -> tuple[tuple[int, int], ...]:
+        """The fewest files that hold the commits after ``version``: first and last version of each.
+
+        Where both are one version it is a commit, else a log compaction file in place of commits
+        (PROTOCOL.md, "Log Compaction Files"). None begins at or below ``version``. For snapshots
+        only: a compacted file leaves out what was added and removed again.
+        """
+        ends: dict[int, list[int]] = {}
+        for first, last in self.compactions:
+            ends.setdefault(first, []).append(last)
+        needed = {self.version + 1: 0}
+        jumps: dict[int, int] = {}
+        for first in range(self.version, version, -1):
+            jumps[first] = min(
+                (first, *ends.get(first, ())), key=lambda last: (needed[last + 1], -last)
+            )
+            needed[first] = 1 + needed[jumps[first] + 1]
+        reads: list[tuple[int, int]] = []
+        first = version + 1
+        while first <= self.version:
+            reads.append((first, jumps[first]))
+            first = jumps[first] + 1
+        return tuple(reads)
+
     @property
     def timestamp_ms(self) -> int | None:
         """The store's time of the newest commit."""
         return self.commit_times_ms[-1] if self.commits else None
-
-
-class _Hint(msgspec.Struct):
-    version: int
 
 
 def list_log(
@@ -82,17 +105,6 @@ def list_log(
             yield meta
 
 
-def hinted_version(store: ObjectStore) -> int:
-    """The version that ``_last_checkpoint`` names, or 0: a hint that may be missing or garbled.
-
-    PROTOCOL.md, "Last Checkpoint File".
-    """
-    try:
-        return max(0, msgspec.json.decode(store.get(LAST_CHECKPOINT), type=_Hint).version)
-    except (ObjectNotFoundError, msgspec.DecodeError):
-        return 0
-
-
 def find_segment(
     store: ObjectStore, version: int | None = None, *, hinted: bool = True
 ) -> LogSegment:
@@ -106,7 +118,6 @@ def find_segment(
         VersionNotFoundError: The version is past the newest.
         LogTruncatedError: The version lies before what the log still holds.
         LogGapError: A commit between two others is missing.
-        UnsupportedFeatureError: Only a kind of checkpoint that is not read would serve.
     """
     hint = hinted_version(store) if hinted else 0
     if hint and (version is None or hint <= version):
@@ -123,35 +134,51 @@ class _Listing:
         self.store = store
         self.asked = version
         self.commits: dict[int, int] = {}
-        self.unread: list[str] = []
         self._parts: dict[CheckpointName, str] = {}
+        self._compactions: set[tuple[int, int]] = set()
+        self._checksums: set[int] = set()
         for meta in list_log(store, first_version):
-            name = parse_log_name(meta.path)
-            if name is None or (version is not None and name.version > version):
-                continue
-            if isinstance(name, CommitName):
-                self.commits[name.version] = meta.modified_ms
-            else:
-                self._parts[name] = meta.path
+            self._sort_in(meta)
         self.checkpoints = self._complete_checkpoints()
 
+    def _sort_in(self, meta: ObjectMeta) -> None:
+        name = parse_log_name(meta.path)
+        if name is None:
+            self._sort_in_auxiliary(meta.path)
+        elif self.asked is not None and name.version > self.asked:
+            return
+        elif isinstance(name, CommitName):
+            self.commits[name.version] = meta.modified_ms
+        else:
+            self._parts[name] = meta.path
+
+    def _sort_in_auxiliary(self, path: str) -> None:
+        compacted = parse_compacted(path)
+        checksum = parse_checksum(path)
+        if compacted is not None:
+            self._compactions.add(compacted)
+        elif checksum is not None:
+            self._checksums.add(checksum)
+
     def _complete_checkpoints(self) -> list[tuple[int, tuple[str, ...]]]:
-        """Readable checkpoints, newest first; incomplete multi-part sets are left out."""
-        complete: list[tuple[int, tuple[str, ...]]] = []
+        """Complete checkpoints, the best first; multi-part sets with a missing part are left out.
+
+        Newest first. Of one version a UUID-named one, which nobody replaces, comes before a classic
+        one; a multi-part one, whose parts may be of several writers, comes last.
+        """
+        complete: list[tuple[int, int, tuple[str, ...]]] = []
         sets: dict[tuple[int, int], list[tuple[int, str]]] = {}
         for name, path in self._parts.items():
-            if name.kind == "classic":
-                complete.append((name.version, (path,)))
-            elif name.kind == "multipart" and name.part is not None and name.parts is not None:
+            if name.part is not None and name.parts is not None:
                 sets.setdefault((name.version, name.parts), []).append((name.part, path))
             else:
-                self.unread.append(path)
+                complete.append((name.version, 2 if name.kind == "uuid" else 1, (path,)))
         complete += [
-            (version, tuple(path for _, path in sorted(found)))
+            (version, 0, tuple(path for _, path in sorted(found)))
             for (version, parts), found in sets.items()
             if len(found) == parts
         ]
-        return sorted(complete, reverse=True)
+        return [(version, paths) for version, _, paths in sorted(complete, reverse=True)]
 
     def segment(self) -> LogSegment:
         commits = sorted(self.commits)
@@ -174,6 +201,15 @@ class _Listing:
             checkpoint_versions=tuple(version for version, _ in self.checkpoints),
             commits=tuple(after),
             commit_times_ms=tuple(self.commits[commit] for commit in after),
+            compactions=self._compactions_within(after),
+            has_checksum=newest in self._checksums,
+        )
+
+    def _compactions_within(self, commits: list[int]) -> tuple[tuple[int, int], ...]:
+        return tuple(
+            (first, last)
+            for first, last in sorted(self._compactions)
+            if first in self.commits and commits[0] <= first and last <= commits[-1]
         )
 
     def _check_contiguous(self, checkpoint: int, newest: int) -> None:
@@ -193,14 +229,6 @@ class _Listing:
         )
 
     def _raise_truncated(self, oldest: int) -> None:
-        if self.unread:
-            raise UnsupportedFeatureError(
-                "The table can only be read from a checkpoint of a kind that is not supported.",
-                where=self.store.url,
-                found=", ".join(self.unread[:3]),
-                remedy="Have the table's writer make a classic checkpoint "
-                "(`delta.checkpointPolicy = classic`).",
-            )
         raise LogTruncatedError(
             "The log has been cleaned up below what was asked for.",
             where=self.store.url,

@@ -10,8 +10,10 @@ import pyarrow as pa
 
 from streamlake.errors import CorruptTableError, ObjectNotFoundError
 from streamlake.log.checkpoint.columns import SMALL_ACTIONS
-from streamlake.log.checkpoint.reader import open_checkpoint
+from streamlake.log.checkpoint.opening import open_checkpoint
+from streamlake.log.checksum import StateTotals, check_totals, read_checksum
 from streamlake.log.commit import read_commit
+from streamlake.log.compaction import read_compacted
 from streamlake.log.files import FileList
 from streamlake.log.limits import Limits
 from streamlake.log.replay import Replay
@@ -62,8 +64,9 @@ def load_state(
     """The state at ``version``, or at the newest one, and the files that it was read from.
 
     Of a checkpoint only ``actions`` and the paths of its files are decoded, for whoever needs no
-    more; ``with_files=False`` leaves out the paths. A checkpoint that can't be read is passed over
-    for an earlier one, or for the whole log, where every commit since is still there.
+    more; ``with_files=False`` leaves out the paths. A checkpoint that can't be read, or that leads
+    to another state than a version checksum file says, is passed over for an earlier one, or for
+    the whole log, where every commit since is still there.
 
     Raises:
         CorruptTableError: No way leads to the state.
@@ -92,8 +95,8 @@ def replay_segment(
 ) -> Replay:
     """The state at the segment's version: a checkpoint and the commits after it.
 
-    A checkpoint that can't be read is passed over for an earlier one, or for the whole log, where
-    every commit since is still there.
+    A checkpoint that can't be read, or contradicts the version checksum file, is passed over for an
+    earlier one, or for the whole log, where every commit since is still there.
 
     Raises:
         CorruptTableError: No way leads to the state.
@@ -103,19 +106,41 @@ def replay_segment(
         if not _reaches(segment, base):
             break
         try:
-            found = open_checkpoint(store, paths, actions=actions)
+            found = open_checkpoint(store, paths, actions=actions, limits=limits)
             replay = Replay(store.url, checkpoint=found, version=base)
             if with_files:
                 replay.files()
         except CorruptTableError as error:
             failure = failure or error
             continue
-        return _apply_after(store, segment, replay, limits=limits)
+        _apply_after(store, segment, replay, limits=limits)
+        try:
+            if with_files:
+                _check(store, segment, replay)
+        except CorruptTableError as error:
+            failure = failure or error
+            continue
+        return replay
     if not _reaches(segment, -1):
         raise failure or CorruptTableError(
             "No readable checkpoint leads to the version asked for.", where=store.url
         )
-    return _apply_after(store, segment, Replay(store.url), limits=limits)
+    replay = _apply_after(store, segment, Replay(store.url), limits=limits)
+    _check(store, segment, replay)
+    return replay
+
+
+def _check(store: ObjectStore, segment: LogSegment, replay: Replay) -> None:
+    """Compare a state with its version checksum file, where there is one: one request."""
+    checksum = read_checksum(store, segment.version) if segment.has_checksum else None
+    if checksum is None:
+        return
+    protocol, metadata = replay.checked()
+    files = replay.files()
+    totals = StateTotals(
+        protocol=protocol, metadata=metadata, num_files=len(files), size_bytes=files.size_bytes
+    )
+    check_totals(checksum, totals, where=f"{store.url}, version {replay.version}")
 
 
 def _reaches(segment: LogSegment, base: int) -> bool:
@@ -126,15 +151,20 @@ def _reaches(segment: LogSegment, base: int) -> bool:
 def _apply_after(
     store: ObjectStore, segment: LogSegment, replay: Replay, *, limits: Limits
 ) -> Replay:
-    for version in segment.commits_after(replay.version):
-        try:
-            replay.apply(read_commit(store, version, limits=limits))
-        except ObjectNotFoundError as error:
-            raise CorruptTableError(
-                f"Commit {version} vanished while the log was read.",
-                where=store.url,
-                remedy="Log clean-up ran meanwhile: read the table again.",
-            ) from error
+    for first, last in segment.reads_after(replay.version):
+        compacted = read_compacted(store, first, last, limits=limits) if last > first else None
+        if compacted is not None:
+            replay.apply(compacted)
+            continue
+        for version in range(first, last + 1):
+            try:
+                replay.apply(read_commit(store, version, limits=limits))
+            except ObjectNotFoundError as error:
+                raise CorruptTableError(
+                    f"Commit {version} vanished while the log was read.",
+                    where=store.url,
+                    remedy="Log clean-up ran meanwhile: read the table again.",
+                ) from error
     return replay
 
 

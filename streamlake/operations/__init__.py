@@ -14,6 +14,7 @@ from streamlake.operations.alter_columns import (
 )
 from streamlake.operations.append import append, commit_staged, stager
 from streamlake.operations.clean_log import clean_log
+from streamlake.operations.compact_log import compact_log
 from streamlake.operations.confirm import confirm_read
 from streamlake.operations.create import create
 from streamlake.operations.history import CommitRecord, find_marker, history
@@ -29,6 +30,7 @@ __all__ = [
     "append",
     "clean_log",
     "commit_staged",
+    "compact_log",
     "confirm_read",
     "create",
     "drop_columns",

@@ -3,7 +3,8 @@
 Nothing here does I/O, keeps state or knows of stores: text and bytes come in, values go out, and
 the other way round. One module a chapter of the protocol document:
 
-- ``actions``, ``codec``: the actions of a commit and their JSON, read within ``json_bounds``.
+- ``actions``, ``codec``: the actions of a commit and their JSON, read within ``json_bounds``;
+  ``json_checksum``: that of ``_last_checkpoint``.
 - ``schema``: ``schemaString`` to Arrow and back, and how schemas differ.
 - ``mapping``: the names of columns in files and log, where they differ from the schema's.
 - ``partition``, ``paths``: partition values, folders, URI references that stay in the table.
@@ -42,6 +43,7 @@ from streamlake.protocol.features import (
     supports_writer_feature,
 )
 from streamlake.protocol.json_bounds import MAX_JSON_DEPTH, NestingError
+from streamlake.protocol.json_checksum import json_checksum
 from streamlake.protocol.mapping import ColumnMapping, MappingMode, column_mapping
 from streamlake.protocol.markers import validate_marker
 from streamlake.protocol.names import (
@@ -54,10 +56,13 @@ from streamlake.protocol.names import (
     checksum_path,
     commit_path,
     commit_version,
+    compacted_path,
     is_sidecar,
     parse_checksum,
     parse_compacted,
     parse_log_name,
+    sidecar_path,
+    v2_checkpoint_path,
 )
 from streamlake.protocol.partition import (
     decode_partition_value,
@@ -128,6 +133,7 @@ __all__ = [
     "column_mapping",
     "commit_path",
     "commit_version",
+    "compacted_path",
     "data_skipping_num_indexed_cols",
     "data_skipping_stats_columns",
     "decode_actions",
@@ -141,6 +147,7 @@ __all__ = [
     "in_commit_timestamps",
     "is_sidecar",
     "isolation_level",
+    "json_checksum",
     "keeps_row_ids",
     "log_retention_ms",
     "normalize_schema",
@@ -155,9 +162,11 @@ __all__ = [
     "schema_from_json",
     "schema_to_json",
     "set_transaction_retention_ms",
+    "sidecar_path",
     "supports_reader_feature",
     "supports_writer_feature",
     "upgraded_protocol",
+    "v2_checkpoint_path",
     "validate_marker",
     "with_field_metadata",
 ]

@@ -108,7 +108,7 @@ _FEATURES: dict[str, _Feature] = {
     "timestampNtz": _Feature(in_use=_type_name("timestamp_ntz"), for_readers=True),
     "typeWidening": _Feature(in_use=_column_key(TYPE_CHANGES), for_readers=True),
     "typeWidening-preview": _Feature(in_use=_column_key(TYPE_CHANGES), for_readers=True),
-    "v2Checkpoint": _refused(_always, for_readers=True),
+    "v2Checkpoint": _Feature(in_use=_always, for_readers=True),
     "vacuumProtocolCheck": _Feature(in_use=_always, for_readers=True),
     # Files that hold shredded variants are refused where they are read.
     "variantShredding": _read_only(_type_name("variant")),

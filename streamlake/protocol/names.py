@@ -10,8 +10,9 @@ import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from streamlake.errors import InvalidInputError
+from streamlake.errors import InvalidInputError, UnsafePathError
 from streamlake.protocol.actions import MAX_INT64
+from streamlake.protocol.paths import resolve_path
 
 LOG_DIR = "_delta_log"
 LAST_CHECKPOINT = f"{LOG_DIR}/_last_checkpoint"
@@ -78,6 +79,51 @@ def checkpoint_path(version: int) -> str:
         InvalidInputError: The version is negative or no int64.
     """
     return f"{LOG_DIR}/{_digits(version)}.checkpoint.parquet"
+
+
+def v2_checkpoint_path(version: int, uuid: str, *, file_format: str = "parquet") -> str:
+    """The path of a UUID-named checkpoint (PROTOCOL.md, "UUID-named checkpoint").
+
+    Raises:
+        InvalidInputError: The version is negative or no int64.
+    """
+    return f"{LOG_DIR}/{_digits(version)}.checkpoint.{uuid}.{file_format}"
+
+
+def compacted_path(first: int, last: int) -> str:
+    """The path of a log compaction file (PROTOCOL.md, "Log Compaction Files").
+
+    Raises:
+        InvalidInputError: A version is negative or no int64, or ``last`` is not above ``first``.
+    """
+    if last <= first:
+        raise InvalidInputError(
+            f"Versions {first} to {last} can't be compacted.",
+            remedy="The last must be above the first.",
+        )
+    return f"{LOG_DIR}/{_digits(first)}.{_digits(last)}.compacted.json"
+
+
+def sidecar_path(uri: str, *, root_url: str) -> str:
+    """The path of a sidecar, relative to the table's root, by what its ``sidecar`` action says.
+
+    PROTOCOL.md, "Sidecar File Information": a name, or a URI of a file in the table's own folder
+    of sidecars.
+
+    Raises:
+        UnsafePathError: It lies elsewhere.
+        CorruptTableError: It is no URI reference.
+    """
+    folder = f"{root_url.rstrip('/')}/{SIDECAR_DIR}"
+    path = f"{SIDECAR_DIR}/{resolve_path(uri, root_url=folder)}"
+    if not is_sidecar(path):
+        raise UnsafePathError(
+            "A checkpoint names a sidecar that is none.",
+            where=folder,
+            found=uri[:200],
+            remedy="Sidecars are Parquet files in that folder. Find out who wrote this checkpoint.",
+        )
+    return path
 
 
 def checksum_path(version: int) -> str:

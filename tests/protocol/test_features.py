@@ -96,6 +96,7 @@ def test_features_for_writers_may_be_listed_unused(feature):
         (writers_listing("appendOnly"), set_to(appendOnly="true")),
         (listing("timestampNtz"), schema_of("timestamp_ntz")),
         (listing("deletionVectors"), set_to(enableDeletionVectors="true")),
+        (listing("v2Checkpoint"), set_to(checkpointPolicy="v2")),
         (listing("typeWidening"), set_to(enableTypeWidening="true")),
         (listing("columnMapping"), set_to(**{"columnMapping.mode": "name"})),
         (listing("columnMapping"), set_to(**{"columnMapping.mode": "id"})),
@@ -113,7 +114,6 @@ def test_what_is_in_use_and_honoured_is_served(protocol, metadata):
 @pytest.mark.parametrize(
     ("feature", "metadata"),
     [
-        ("v2Checkpoint", PLAIN),
         ("teleportation", PLAIN),
     ],
 )

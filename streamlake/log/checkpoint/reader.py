@@ -51,27 +51,6 @@ class Checkpoint:
     """How many actions of any kind there are, where counting needs no reading."""
 
 
-def open_checkpoint(
-    store: ObjectStore, paths: Sequence[str], *, actions: Iterable[str] = SMALL_ACTIONS
-) -> Checkpoint:
-    """Open a classic checkpoint, of one or several parts, and read its small ``actions``.
-
-    Two requests a part and as many as the columns take.
-
-    Raises:
-        CorruptTableError: A part is missing, torn or garbled.
-    """
-    parts = [ParquetPart(store, path) for path in paths]
-    return Checkpoint(
-        adds=(ActionColumns(parts, "add", FILE_TYPES),),
-        removes=(ActionColumns(parts, "remove", TOMBSTONE_TYPES),),
-        actions=tuple(
-            action for name in actions for part in parts for action in part.small_actions(name)
-        ),
-        num_actions=sum(part.num_rows for part in parts),
-    )
-
-
 def corrupt_checkpoint(where: str, reason: str) -> CorruptTableError:
     """The error for a checkpoint that can't be used."""
     return CorruptTableError(
@@ -89,12 +68,19 @@ class ParquetPart:
         CorruptTableError: It is missing, torn or garbled; so does each reading of it.
     """
 
-    def __init__(self, store: ObjectStore, path: str) -> None:
+    def __init__(self, store: ObjectStore, path: str, *, size_bytes: int | None = None) -> None:
+        """Open it: two requests.
+
+        Args:
+            store: The table's.
+            path: Relative to the table's root.
+            size_bytes: What it must have, where another file says so.
+        """
         self._store = store
         self._path = path
         self._where = f"{store.url}/{path}"
         with self._told():
-            self._file = self._open()
+            self._file = self._open(size_bytes)
             self._schema = self._file.schema_arrow
 
     @property
@@ -167,8 +153,19 @@ class ParquetPart:
             if not all(_is_null(metadata.row_group(group).column(leaf)) for leaf in leaves)
         ]
 
-    def _open(self) -> pq.ParquetFile:
+    def file_columns(self) -> tuple[ActionColumns, ActionColumns]:
+        """Its files and its tombstones."""
+        return (
+            ActionColumns((self,), "add", FILE_TYPES),
+            ActionColumns((self,), "remove", TOMBSTONE_TYPES),
+        )
+
+    def _open(self, size_bytes: int | None) -> pq.ParquetFile:
         found = self._store.stat(self._path)
+        if size_bytes not in {None, found.size_bytes}:
+            raise corrupt_checkpoint(
+                self._where, f"{found.size_bytes} bytes, where the checkpoint says {size_bytes}"
+            )
         self._stamp = (found.size_bytes, found.modified_ms)
         self._is_held = found.size_bytes <= WHOLE_FILE_BYTES
         source: Any = (
@@ -207,11 +204,26 @@ class ActionColumns:
     """The ``add`` or the ``remove`` actions of the parts of a checkpoint, by column."""
 
     def __init__(
-        self, parts: Sequence[ParquetPart], action: str, types: Mapping[str, pa.DataType]
+        self,
+        parts: Iterable[ParquetPart],
+        action: str,
+        types: Mapping[str, pa.DataType],
+        *,
+        unique_in: str = "",
     ) -> None:
-        self._parts = tuple(parts)
+        """Nothing is read yet.
+
+        Args:
+            parts: Gone through anew at each reading.
+            action: "add" or "remove".
+            types: The columns.
+            unique_in: The checkpoint, for errors, if it counts as corrupt when one path is in it
+                twice: its parts may be of different writers.
+        """
+        self._parts = parts
         self._action = action
         self._types = types
+        self._unique_in = unique_in
         self._held: dict[str, Column] = {}
 
     @property
@@ -227,6 +239,8 @@ class ActionColumns:
         chunks: Any = [chunk for block in self.blocks([name]) for chunk in block.column(0).chunks]
         kind: Any = self._types[name]
         column: Column = pa.chunked_array(chunks, type=kind)
+        if name == "path" and self._unique_in and len(column.unique()) != len(column):
+            raise corrupt_checkpoint(self._unique_in, "parts that hold one file twice")
         if name in _KEPT:
             self._held[name] = column
         return column

@@ -14,8 +14,9 @@ import pyarrow.parquet as pq
 from streamlake.log.arrays import mask_of
 from streamlake.log.checkpoint.columns import ACTION_TYPES
 from streamlake.log.files import FILE_TYPES
+from streamlake.log.hint import write_hint
 from streamlake.log.replay import Replay
-from streamlake.protocol import LAST_CHECKPOINT, checkpoint_path, deleted_file_retention_ms
+from streamlake.protocol import checkpoint_path, deleted_file_retention_ms
 from streamlake.storage import ObjectStore
 
 logger = logging.getLogger(__name__)
@@ -89,12 +90,7 @@ def write_checkpoint(store: ObjectStore, replay: Replay, *, now_ms: int) -> int:
     """
     data, actions = encode_checkpoint(replay, now_ms=now_ms)
     store.put(checkpoint_path(replay.version), memoryview(data))
-    hint = {
-        "version": replay.version,
-        "size": actions,
-        "sizeInBytes": data.size,
-        "numOfAddFiles": len(replay.files()),
-    }
-    store.put(LAST_CHECKPOINT, msgspec.json.encode(hint))
+    num_adds = len(replay.files())
+    write_hint(store, replay.version, num_actions=actions, num_bytes=data.size, num_adds=num_adds)
     logger.debug("checkpoint %d: %d actions, %d bytes", replay.version, actions, data.size)
     return int(data.size)

@@ -1,0 +1,174 @@
+"""Log compaction files: several commits as one, for whoever builds a snapshot.
+
+PROTOCOL.md, "Log Compaction Files". Commits are never replaced: a compacted file stands beside
+them, and what is wrong with one costs requests and never rows.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from streamlake.errors import ObjectNotFoundError
+from streamlake.log.commit import Commit, read_commit
+from streamlake.log.limits import DEFAULT_LIMITS, Limits
+from streamlake.log.segment import LogSegment
+from streamlake.protocol import (
+    Action,
+    AddFile,
+    DomainMetadata,
+    Metadata,
+    Protocol,
+    RemoveFile,
+    SetTransaction,
+    canonical_path,
+    compacted_path,
+    decode_actions,
+    encode_actions,
+)
+from streamlake.storage import ObjectStore
+
+logger = logging.getLogger(__name__)
+
+_Key = tuple[str, str, str | None]
+_FILE = "file"
+
+
+class Reconciler:
+    """What a run of commits comes to, in the order in which it was said last.
+
+    PROTOCOL.md, "Action Reconciliation". Unlike the state of a table it keeps what was removed and
+    not added before, domains that were removed too: both must reach what lies below.
+    """
+
+    def __init__(self, root_url: str) -> None:
+        self._root_url = root_url
+        self._latest: dict[_Key, Action] = {}
+
+    def __len__(self) -> int:
+        return len(self._latest)
+
+    def apply(self, actions: Iterable[Action]) -> None:
+        """Apply the actions of the next commit: removes first, for paths may be re-added."""
+        adds: list[AddFile] = []
+        for action in actions:
+            if isinstance(action, AddFile):
+                adds.append(action)
+            else:
+                self._put(action)
+        for add in adds:
+            self._put(add)
+
+    def actions(self) -> Iterator[Action]:
+        """The latest of each, without a change of data."""
+        for action in self._latest.values():
+            if isinstance(action, AddFile | RemoveFile):
+                yield msgspec.structs.replace(action, data_change=False)
+            else:
+                yield action
+
+    def _put(self, action: Action) -> None:
+        key = _key_of(action, self._root_url)
+        if key is not None:
+            self._latest.pop(key, None)
+            self._latest[key] = action
+
+
+def _key_of(action: Action, root_url: str) -> _Key | None:
+    """What a later action must have in common with an earlier one to replace it."""
+    match action:
+        case AddFile() | RemoveFile():
+            path, vector = action.key
+            return _FILE, canonical_path(path, root_url=root_url), vector
+        case SetTransaction():
+            return "txn", action.app_id, None
+        case DomainMetadata():
+            return "domain", action.domain, None
+        case Metadata() | Protocol():
+            return type(action).__name__, "", None
+        case _:
+            return None
+
+
+def read_compacted(
+    store: ObjectStore, first: int, last: int, *, limits: Limits = DEFAULT_LIMITS
+) -> Commit | None:
+    """Commits ``first`` to ``last`` as if they were one, from their compacted file: one request.
+
+    None where the file can't serve: it is gone, torn, too large, or says two things of one file,
+    so that it has not been reconciled. The commits then serve. For snapshots only.
+    """
+    path = compacted_path(first, last)
+    try:
+        data = store.get(path)
+    except ObjectNotFoundError:
+        return None
+    try:
+        _check_size(data, limits)
+        actions = decode_actions(data)
+        _check_reconciled(actions, store.url)
+    except msgspec.DecodeError as error:
+        logger.warning("%s/%s is not used: %s", store.url, path, error)
+        return None
+    return Commit(last, tuple(actions), len(data))
+
+
+def _check_size(data: bytes, limits: Limits) -> None:
+    if len(data) > limits.commit_bytes:
+        raise msgspec.DecodeError(f"{len(data)} bytes; the limit is {limits.commit_bytes}")
+
+
+def _check_reconciled(actions: Iterable[Action], root_url: str) -> None:
+    seen: set[_Key] = set()
+    for action in actions:
+        key = _key_of(action, root_url)
+        if key in seen:
+            raise msgspec.DecodeError(f"two actions of one {key[0]}")
+        if key is not None:
+            seen.add(key)
+
+
+def compact(
+    store: ObjectStore, segment: LogSegment, *, limits: Limits = DEFAULT_LIMITS
+) -> tuple[int, int] | None:
+    """Write the commits since the newest checkpoint as one file; returns its first and last.
+
+    As many of them as fit the bounds of one commit file; compacted files that are there already are
+    read in place of commits. None where fewer than two commits wait. The commits stay. Written
+    unconditionally: whoever compacts a range writes the same actions.
+
+    Raises:
+        CorruptTableError: A commit is torn or garbled.
+        ObjectNotFoundError: Log clean-up removed one meanwhile.
+    """
+    below = max(segment.checkpoint_versions, default=-1)
+    reconciler = Reconciler(store.url)
+    files, done, size_bytes = 0, below, 0
+    for commit in _commits(store, segment.reads_after(below), limits):
+        size_bytes += commit.size_bytes
+        too_many = len(reconciler) + len(commit.actions) > limits.commit_actions
+        if files and (too_many or size_bytes > limits.commit_bytes):
+            break
+        reconciler.apply(commit.actions)
+        files, done = files + 1, commit.version
+    if done < below + 2:
+        return None
+    if files > 1:
+        data = encode_actions(reconciler.actions())
+        store.put(compacted_path(below + 1, done), data)
+        logger.debug("compacted %d to %d: %d bytes", below + 1, done, len(data))
+    return below + 1, done
+
+
+def _commits(
+    store: ObjectStore, reads: Iterable[tuple[int, int]], limits: Limits
+) -> Iterator[Commit]:
+    for first, last in reads:
+        compacted = read_compacted(store, first, last, limits=limits) if last > first else None
+        if compacted is not None:
+            yield compacted
+        else:
+            for version in range(first, last + 1):
+                yield read_commit(store, version, limits=limits)
