@@ -2,7 +2,8 @@
 
 A row becomes one line. Numbers and decimals are JSON numbers; NaN and the infinities, which JSON
 lacks, are the strings "NaN", "Infinity" and "-Infinity"; timestamps and dates are ISO 8601 strings
-(``Z`` where the type is UTC); a map is an object; ``binary`` is text or base64, see ``BinaryText``.
+(``Z`` where the type is UTC); a map is an object, a variant one of its two binaries; ``binary`` is
+text or base64, see ``BinaryText``.
 """
 
 from __future__ import annotations
@@ -59,6 +60,8 @@ def slices(data: pa.Table) -> Iterator[pa.RecordBatch]:
 
 def text_of(values: Values, binary: BinaryText) -> Untyped:
     """The JSON text of each value; ``null`` for a null. Never null itself."""
+    if isinstance(values, pa.ExtensionArray):
+        return text_of(values.storage, binary)
     kind = values.type
     if pa.types.is_struct(kind):
         text = _struct_text(values, binary)

@@ -63,7 +63,7 @@ class CsvPrinter:
 
     def _text(self, column: Values) -> Values:
         kind = column.type
-        if pa.types.is_nested(kind):
+        if _is_nested(kind):
             text = text_of(column, self._binary)
             return _nulls_as(column, text)
         if pa.types.is_timestamp(kind) or pa.types.is_binary(kind):
@@ -86,7 +86,7 @@ class TablePrinter:
 
     def _cells(self, column: Values) -> list[str]:
         kind = column.type
-        if pa.types.is_nested(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):
+        if _is_nested(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):
             text = _nulls_as(column, text_of(column, self._binary))
         else:
             text = plain_text(column, self._binary)
@@ -102,6 +102,11 @@ def printer(kind: OutputFormat, binary: BinaryText) -> Printer:
             return CsvPrinter(sys.stdout.buffer, binary)
         case OutputFormat.TABLE:
             return TablePrinter(binary)
+
+
+def _is_nested(kind: pa.DataType) -> bool:
+    """Whether values are printed as JSON; a variant is a struct below."""
+    return pa.types.is_nested(kind) or isinstance(kind, pa.BaseExtensionType)
 
 
 def _nulls_as(column: Values, text: Values) -> Values:

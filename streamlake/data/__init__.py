@@ -8,7 +8,7 @@ from streamlake.data.limits import (
     WriteLimits,
 )
 from streamlake.data.parquet import encode_parquet
-from streamlake.data.projection import projected
+from streamlake.data.projection import joined, projected
 from streamlake.data.reader import iter_file, read_file
 from streamlake.data.stager import Stager
 from streamlake.data.statistics import collect_statistics
@@ -27,6 +27,7 @@ __all__ = [
     "conform_parts",
     "encode_parquet",
     "iter_file",
+    "joined",
     "plain_columns",
     "projected",
     "read_file",

@@ -1,8 +1,8 @@
-"""Which of a table's columns are asked for."""
+"""Which of a table's columns are asked for, and their rows put together."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
@@ -25,3 +25,17 @@ def projected(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
             remedy="Ask for columns that the table has.",
         )
     return pa.schema([schema.field(name) for name in columns])
+
+
+def joined(tables: Iterable[pa.Table], schema: pa.Schema) -> pa.Table:
+    """The rows of all tables in order; also where they have no columns, which Arrow forgets.
+
+    Args:
+        tables: All of ``schema``.
+        schema: Of the result, should there be no table.
+    """
+    parts = [schema.empty_table(), *tables]
+    if schema.names:
+        return pa.concat_tables(parts)
+    rows = sum(part.num_rows for part in parts)
+    return pa.table({"rows": pa.nulls(rows)}).select([])

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from streamlake.data.data_file import DataFile
 from streamlake.data.limits import DEFAULT_READ_LIMITS, ReadLimits
+from streamlake.data.projection import joined
 from streamlake.data.table_columns import TableColumns
 from streamlake.errors import InvalidInputError
 from streamlake.protocol.actions import AddFile
@@ -55,7 +56,7 @@ def read_file(
     )
     if file.fits_one_step:
         return file.read()
-    return pa.concat_tables([file.schema.empty_table(), *file.batches(0)])
+    return joined(file.batches(0), file.schema)
 
 
 def iter_file(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from streamlake.data import projected, read_file, table_columns
+from streamlake.data import joined, projected, read_file, table_columns
 from streamlake.log import Snapshot
 from streamlake.storage import ObjectStore
 
@@ -22,7 +22,7 @@ def read_rows(
     """
     table = table_columns(snapshot.protocol, snapshot.metadata, where=store.url)
     schema = projected(table.schema, columns)
-    tables = [
+    tables = (
         read_file(
             store,
             add,
@@ -30,5 +30,5 @@ def read_rows(
             columns=columns,
         )
         for add in snapshot.files()
-    ]
-    return pa.concat_tables(tables) if tables else schema.empty_table()
+    )
+    return joined(tables, schema)

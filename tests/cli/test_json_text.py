@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamlake.cli.json_text import BinaryText, json_lines, slices
+from streamlake.cli.printers import OutputFormat, printer
+from streamlake.protocol.schema.variant import VariantType
 
 
 def printed(data, binary=BinaryText.AUTO):
@@ -71,6 +73,7 @@ def test_what_json_lacks_is_named():
         ),
         ([(1, 2)], pa.map_(pa.int32(), pa.int32()), {"1": 2}),
         (None, pa.null(), None),
+        (None, VariantType(), None),
     ],
 )
 def test_each_type_is_printed_as_json_has_it(value, kind, expected):
@@ -106,3 +109,18 @@ def test_large_tables_are_printed_in_pieces():
 
 def test_rows_without_columns_are_still_rows():
     assert printed(pa.table({"a": [1, 2]}).select([])) == [{}, {}]
+
+
+@pytest.mark.parametrize(
+    ("form", "printed_as"),
+    [
+        (OutputFormat.JSONL, '{"v":{"metadata":"m","value":"base64:/w=="}}\n{"v":null}\n'),
+        (OutputFormat.CSV, '"v"\n"{""metadata"":""m"",""value"":""base64:/w==""}"\n\n'),
+    ],
+)
+def test_a_variant_is_printed_as_its_two_binaries(capfdbinary, form, printed_as):
+    kind = VariantType()
+    values = pa.array([{"metadata": b"m", "value": b"\xff"}, None], kind.storage_type)
+    rows = pa.table({"v": pa.ExtensionArray.from_storage(kind, values)})
+    printer(form, BinaryText.AUTO).print(rows)
+    assert capfdbinary.readouterr().out.decode() == printed_as
