@@ -8,7 +8,7 @@ of two files each; the winner works on "a", and so does the loser where they ove
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -18,6 +18,7 @@ import pyarrow as pa
 import streamlake as sl
 from streamlake.log import WHOLE_TABLE, ReadPredicate, Transaction, removal
 from streamlake.protocol import AddFile, Metadata, Protocol
+from streamlake.storage import MemoryStore
 
 _COLUMNS: list[pa.Field[Any]] = [pa.field("p", pa.string()), pa.field("n", pa.int64())]
 SCHEMA = pa.schema(_COLUMNS)
@@ -42,6 +43,20 @@ ROWS: list[Row] = [("a", 1), ("a", 2), ("b", 3), ("b", 4)]
 """Of the table that every cell begins with, one file each."""
 UNWRITABLE = Protocol(1, 7, writer_features=("notOfThisWorld",))
 HARMLESS = Protocol(1, 3)
+
+
+class LetsOneIn(MemoryStore):
+    """Runs something between a writer's last look at the log and its put."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.meanwhile: Callable[[], object] | None = None
+
+    def put_if_absent(self, path: str, data: bytes | memoryview) -> None:
+        if self.meanwhile is not None:
+            meanwhile, self.meanwhile = self.meanwhile, None
+            meanwhile()
+        super().put_if_absent(path, data)
 
 
 @dataclass(frozen=True)

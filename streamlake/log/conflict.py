@@ -63,7 +63,12 @@ def check_conflict(
     """
     told = f"commit {winner.version} of {where}"
     if winner.protocol is not None:
-        _check_protocol(staged, protocol, metadata, told)
+        _check_protocol(staged, told)
+    if winner.protocol is not None or winner.metadata is not None:
+        try:
+            check_writable(protocol, metadata, where=told)
+        except UnsupportedFeatureError as error:
+            raise forbidden(winner, error, where=where) from error
     if winner.metadata is not None:
         check_metadata(staged, protocol, metadata, where=told)
     if staged.domains and winner.domains:
@@ -100,25 +105,26 @@ def check_metadata(
         )
 
 
-def _check_protocol(
-    staged: Transaction, protocol: Protocol, metadata: Metadata, where: str
-) -> None:
-    remedy = "Open the table again and repeat the operation."
+def forbidden(
+    winner: Commit, error: UnsupportedFeatureError, *, where: str
+) -> ProtocolChangedError | MetadataChangedError:
+    """The error for a commit after which the table can't be read, or written, here any more."""
+    kind = MetadataChangedError if winner.protocol is None else ProtocolChangedError
+    return kind(
+        f"A concurrent commit changed the table so that nothing can follow. {error.what}",
+        where=f"commit {winner.version} of {where}",
+        found=error.found,
+        remedy=error.remedy,
+    )
+
+
+def _check_protocol(staged: Transaction, where: str) -> None:
     if staged.protocol is not None or staged.metadata is not None:
         raise ProtocolChangedError(
             "A concurrent commit changed the protocol, on which this one's change depends.",
             where=where,
-            remedy=remedy,
+            remedy="Open the table again and repeat the operation.",
         )
-    try:
-        check_writable(protocol, metadata, where=where)
-    except UnsupportedFeatureError as error:
-        raise ProtocolChangedError(
-            "A concurrent commit changed the protocol to one that can't be written.",
-            where=where,
-            found=error.found or error.what,
-            remedy=error.remedy or remedy,
-        ) from error
 
 
 def _check_domains(staged: Transaction, winner: Commit, where: str) -> None:

@@ -16,12 +16,13 @@ from streamlake.errors import (
     TableError,
     TableExistsError,
     TableNotFoundError,
+    UnsupportedFeatureError,
 )
 from streamlake.log.checkpointing import Checkpointing
 from streamlake.log.cleanup import LogCleaner
 from streamlake.log.commit import Commit, read_commit
 from streamlake.log.committer import Attempt, Outcome, make_durable
-from streamlake.log.conflict import check_conflict, check_metadata
+from streamlake.log.conflict import check_conflict, check_metadata, forbidden
 from streamlake.log.freshness import Freshness
 from streamlake.log.head import DEFINING_ACTIONS, HEAD_ACTIONS, Definition, Head
 from streamlake.log.limits import DEFAULT_LIMITS, Limits
@@ -275,7 +276,10 @@ class Log:
         Returns a result where one of them shows that the transaction is committed.
         """
         for winner in attempt.winners(self.head.version + 1):
-            self._see(self.head.after(winner, where=self.url))
+            try:
+                self._see(self.head.after(winner, where=self.url))
+            except UnsupportedFeatureError as error:
+                raise forbidden(winner, error, where=self.url) from error
             self._recent.note(winner)
             if winner.commit_info.token == attempt.token:
                 return self._committed(transaction, attempt.token, winner.version)

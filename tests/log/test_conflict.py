@@ -1,5 +1,6 @@
 """The rules of conflicts one by one, where the matrix of operations does not reach."""
 
+import dataclasses
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -14,8 +15,10 @@ from streamlake.protocol import (
     AddFile,
     DeletionVector,
     DomainMetadata,
+    Protocol,
     RemoveFile,
     commit_path,
+    encode_actions,
 )
 from streamlake.testing import CountingStore, Fault, FaultyStore, ManualClock, TableBuilder
 
@@ -267,6 +270,36 @@ def test_a_blind_append_neither_reads_nor_removes(fields):
         fields = {"removes": removed(table, 0)}
     with pytest.raises(sl.InvalidInputError, match="blind append"):
         commit(table, is_blind_append=True, **fields)
+
+
+@pytest.mark.parametrize(
+    "protocol",
+    [
+        Protocol(3, 7, ("notOfThisWorld",), ("notOfThisWorld",)),
+        Protocol(1, 7, writer_features=("notOfThisWorld",)),
+        Protocol(9, 9),
+    ],
+)
+def test_a_table_that_a_winner_puts_out_of_reach_is_told_by_its_feature(protocol):
+    store = conflict_cells.LetsOneIn()
+    table = handle(dataclasses.replace(BASE, where=store).write())
+    line = encode_actions([protocol])
+    store.meanwhile = lambda: store.put(commit_path(5), line)
+    with pytest.raises(sl.ProtocolChangedError, match=r"notOfThisWorld|version 9") as caught:
+        table.append(table.snapshot().to_arrow())
+    assert caught.value.where == f"commit 5 of {table.url}"
+
+
+def test_a_feature_that_a_winner_puts_to_use_and_that_can_not_be_written_is_told():
+    store = conflict_cells.LetsOneIn()
+    listed = {"delta.feature.icebergCompatV1": "supported"}
+    table = handle(TableBuilder(store).properties(listed).append().write())
+    metadata = table.log.head.metadata
+    using = {**metadata.configuration, "delta.enableIcebergCompatV1": "true"}
+    line = encode_actions([msgspec.structs.replace(metadata, configuration=using)])
+    store.meanwhile = lambda: store.put(commit_path(2), line)
+    with pytest.raises(sl.MetadataChangedError, match="icebergCompatV1"):
+        table.append(table.snapshot().to_arrow())
 
 
 def isolation_of(table: sl.Table, version: int) -> object:

@@ -10,6 +10,7 @@ from conflict_cells import (
     LEVELS,
     SCHEMA,
     Cell,
+    LetsOneIn,
     expected_error,
     expected_rows,
     fill,
@@ -20,20 +21,6 @@ from conflict_cells import (
 from streamlake.log import Log
 from streamlake.storage import MemoryStore
 from streamlake.testing import ManualClock, TableBuilder
-
-
-class LetsOneIn(MemoryStore):
-    """Runs something between a writer's last look at the log and its put."""
-
-    def __init__(self, **options) -> None:
-        super().__init__(**options)
-        self.meanwhile: Callable[[], object] | None = None
-
-    def put_if_absent(self, path, data):
-        if self.meanwhile is not None:
-            meanwhile, self.meanwhile = self.meanwhile, None
-            meanwhile()
-        super().put_if_absent(path, data)
 
 
 @pytest.fixture(scope="module")
