@@ -64,13 +64,10 @@ def check_conflict(
     told = f"commit {winner.version} of {where}"
     if winner.protocol is not None:
         _check_protocol(staged, told)
-    if winner.protocol is not None or winner.metadata is not None:
-        try:
-            check_writable(protocol, metadata, where=told)
-        except UnsupportedFeatureError as error:
-            raise forbidden(winner, error, where=where) from error
+        _check_writable(winner, protocol, metadata, where)
     if winner.metadata is not None:
         check_metadata(staged, protocol, metadata, where=told)
+        _check_writable(winner, protocol, metadata, where)
     if staged.domains and winner.domains:
         _check_domains(staged, winner, told)
     if staged.isolation_under(metadata) != "SnapshotIsolation":
@@ -103,6 +100,13 @@ def check_metadata(
             found="; ".join(found),
             remedy=remedy,
         )
+
+
+def _check_writable(winner: Commit, protocol: Protocol, metadata: Metadata, where: str) -> None:
+    try:
+        check_writable(protocol, metadata, where=where)
+    except UnsupportedFeatureError as error:
+        raise forbidden(winner, error, where=where) from error
 
 
 def forbidden(
