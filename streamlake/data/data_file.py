@@ -123,6 +123,7 @@ class DataFile:
         """By the name of each column that the file holds, where it is and how it is read."""
         stored = list(self._file.schema_arrow)
         matcher = Matcher(by_id=self._table.mapping.mode == "id")
+        siblings = matcher.siblings(stored)
         if matcher.by_id and stored and not has_field_ids(stored):
             raise self._corrupt("no Parquet field ids; the table finds its columns by them")
         found: dict[str, _StoredColumn] = {}
@@ -131,7 +132,7 @@ class DataFile:
                 physical = self._table.physical(field)
                 if field.name in self._table.partition_columns or pa.types.is_null(field.type):
                     continue
-                at = matcher.find(physical, stored, (field.name,))
+                at = siblings.find(physical, (field.name,))
                 if at is not None:
                     kinds = stored[at].type, field.type, physical.type
                     plan = matcher.plan(*kinds, (field.name,))
@@ -141,10 +142,10 @@ class DataFile:
         except UnsupportedFeatureError as error:
             error.where = self.where
             raise
-        names = self._file.schema_arrow.names
-        for column in found.values():
-            if names.count(column.name) > 1:
-                raise self._corrupt(f"several columns {column.name!r}")
+        names = [field.name for field in stored]
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise self._corrupt(f"several columns {twice!r}")
         return found
 
     def _partition_value(self, field: pa.Field[Any]) -> Any:  # noqa: ANN401 - an Arrow scalar

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias, cast
 
 import pyarrow as pa
@@ -33,31 +34,53 @@ class StoredMismatchError(ValueError):
     """The file's columns can't be the table's; the text says which and why."""
 
 
+class Siblings:
+    """The fields at one place of a file, for finding those of the table among them."""
+
+    def __init__(self, fields: Sequence[_Field], *, by_id: bool) -> None:
+        self._fields = fields
+        self._by_id = by_id
+        self._places: dict[object, list[int]] = {}
+        for place, field in enumerate(fields):
+            key = field_id(field) if by_id else field.name
+            self._places.setdefault(key, []).append(place)
+
+    def find(self, wanted: _Field, path: Path) -> int | None:
+        """The place of the field that holds ``wanted``; None where the file has none.
+
+        Raises:
+            StoredMismatchError: There are several, or an id is needed and not known.
+        """
+        if not self._by_id:
+            found = self._places.get(wanted.name) or self._folded.get(wanted.name.lower(), [])
+        else:
+            number = field_id(wanted)
+            if number is None:
+                raise StoredMismatchError(f"column {dotted(path)!r} of the table has no id")
+            found = self._places.get(number, [])
+        if len(found) > 1:
+            names = ", ".join(repr(self._fields[place].name) for place in found)
+            raise StoredMismatchError(f"several columns for {dotted(path)!r}: {names}")
+        return found[0] if found else None
+
+    @cached_property
+    def _folded(self) -> dict[str, list[int]]:
+        places: dict[str, list[int]] = {}
+        for place, field in enumerate(self._fields):
+            places.setdefault(field.name.lower(), []).append(place)
+        return places
+
+
 @dataclass(frozen=True, slots=True)
 class Matcher:
-    """How fields of the table are found in a file."""
+    """How fields of the table are found in a file and become the table's."""
 
     by_id: bool
     """By Parquet field id; else by name, exact or, where there is none, whatever its case."""
 
-    def find(self, wanted: _Field, among: Sequence[_Field], path: Path) -> int | None:
-        """The place of the field that holds ``wanted``; None where the file has none.
-
-        Raises:
-            StoredMismatchError: There are several.
-        """
-        if self.by_id:
-            number = field_id(wanted)
-            found = [i for i, field in enumerate(among) if field_id(field) == number]
-        else:
-            found = [i for i, field in enumerate(among) if field.name == wanted.name]
-            if not found:
-                folded = wanted.name.lower()
-                found = [i for i, field in enumerate(among) if field.name.lower() == folded]
-        if len(found) > 1:
-            names = ", ".join(repr(among[i].name) for i in found)
-            raise StoredMismatchError(f"several columns for {dotted(path)!r}: {names}")
-        return found[0] if found else None
+    def siblings(self, fields: Sequence[_Field]) -> Siblings:
+        """Fields of the file to find some among."""
+        return Siblings(fields, by_id=self.by_id)
 
     def plan(
         self, stored: pa.DataType, wanted: pa.DataType, physical: pa.DataType, path: Path
@@ -83,9 +106,11 @@ class Matcher:
             return _variant(stored, path)
         if pa.types.is_nested(wanted):
             return self._nested(stored, wanted, physical, path)
+        if stored.equals(wanted):
+            return None
         if not fits(stored, wanted, stored=True):
             raise StoredMismatchError(f"column {dotted(path)!r} is {stored}, not {wanted}")
-        return None if stored.equals(wanted) else _cast_to(wanted)
+        return _cast_to(wanted)
 
     def _nested(
         self, stored: pa.DataType, wanted: pa.DataType, physical: pa.DataType, path: Path
@@ -107,15 +132,15 @@ class Matcher:
         self, stored: pa.StructType, wanted: pa.StructType, physical: pa.StructType, path: Path
     ) -> Convert:
         kind = cast("pa.StructType", all_nullable(wanted))
-        among = list(stored)
+        siblings = self.siblings(list(stored))
         children: list[Callable[[Any], _Array]] = []
         for i, field in enumerate(wanted):
             here = (*path, field.name)
-            at = self.find(physical.field(i), among, here)
+            at = siblings.find(physical.field(i), here)
             if at is None:
                 children.append(_nulls(kind.field(i).type))
             else:
-                plan = self.plan(among[at].type, field.type, physical.field(i).type, here)
+                plan = self.plan(stored.field(at).type, field.type, physical.field(i).type, here)
                 children.append(_child(at, plan))
 
         def convert(array: _Array) -> _Array:

@@ -42,8 +42,7 @@ WITHOUT_FILES = {
 
 def tables() -> Iterator[tuple[str, Path]]:
     """Each table by the name of its folder, and where it is."""
-    folders = (path for path in GOLDEN.iterdir() if path.is_dir() and path.name[:3] != "v2-")
-    for folder in sorted(folders):
+    for folder in sorted(path for path in GOLDEN.iterdir() if path.is_dir()):
         inner = folder / "delta"
         top = inner if inner.is_dir() else folder
         roots = sorted(log.parent for log in top.rglob("_delta_log"))
