@@ -179,7 +179,12 @@ class Table:
         return f"Table({self.url!r}, version={self.version})"
 
     def append(
-        self, data: Tabular, *, txn: Markers = None, expect: Expectation | None = None
+        self,
+        data: Tabular,
+        *,
+        txn: Markers = None,
+        expect: Expectation | None = None,
+        merge_schema: bool = False,
     ) -> CommitResult:
         """Append rows in one commit: two requests when nobody is in the way.
 
@@ -192,6 +197,8 @@ class Table:
             txn: One or several exactly-once markers, of different app_ids.
             expect: Compare-and-set: by app_id the marker that must be the table's latest (None: no
                 marker), as found at open or in the ``markers`` of the last result.
+            merge_schema: Whether the commit also adds columns and nested fields that the table
+                lacks, and widens types where ``delta.enableTypeWidening`` is set.
 
         Raises:
             SchemaMismatchError: The data do not fit; ``found`` names each difference. Nothing was
@@ -203,7 +210,7 @@ class Table:
             CommitConflictError: A concurrent commit rules this one out.
             CommitUnknownError: The outcome could not be learnt in time.
         """
-        return operations.append(self.log, data, txn=txn, expect=expect)
+        return operations.append(self.log, data, txn=txn, expect=expect, merge_schema=merge_schema)
 
     def stager(self) -> Stager:
         """A picklable writer of data files, which nobody sees before ``commit_staged``."""
@@ -263,6 +270,15 @@ class Table:
             MetadataChangedError: A concurrent commit changed the metadata, too.
         """
         return operations.add_columns(self.log, fields, within=within)
+
+    def merge_schema(self, schema: pa.Schema) -> CommitResult:
+        """Add what data of ``schema`` needs and the table lacks; no commit where it fits already.
+
+        Raises:
+            InvalidInputError: A new column has a name or type that a table can't have.
+            UnsupportedFeatureError: A new column needs a feature that is not supported.
+        """
+        return operations.merge_schema(self.log, schema)
 
     def rename_column(self, column: str, name: str) -> CommitResult:
         """Call a column by another name; no data file is touched. Needs column mapping.

@@ -1,6 +1,6 @@
 """Data files: written with statistics, read back with the table's types (floor 3)."""
 
-from streamlake.data.conform import Tabular, conform, conform_parts
+from streamlake.data.conform import Tabular, arrow_form, conform, conform_parts
 from streamlake.data.limits import (
     DEFAULT_READ_LIMITS,
     DEFAULT_WRITE_LIMITS,
@@ -22,6 +22,7 @@ __all__ = [
     "TableColumns",
     "Tabular",
     "WriteLimits",
+    "arrow_form",
     "collect_statistics",
     "conform",
     "conform_parts",

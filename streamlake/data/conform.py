@@ -69,6 +69,15 @@ def conform_parts(data: Tabular, schema: pa.Schema) -> Iterator[pa.Table]:
                 yield _conform(pa.Table.from_batches([batch]), schema)
 
 
+def arrow_form(data: Tabular) -> pa.Table | pa.RecordBatch | pa.RecordBatchReader:
+    """The data in the form in which its schema can be asked for before it is read.
+
+    Raises:
+        InvalidInputError: ``data`` is no Arrow data.
+    """
+    return data if isinstance(data, pa.Table | pa.RecordBatch) else _reader(data)
+
+
 def _reader(data: object) -> pa.RecordBatchReader:
     if isinstance(data, pa.RecordBatchReader):
         return data

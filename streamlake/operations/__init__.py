@@ -18,6 +18,7 @@ from streamlake.operations.compact_log import compact_log
 from streamlake.operations.confirm import confirm_read
 from streamlake.operations.create import create
 from streamlake.operations.history import CommitRecord, find_marker, history
+from streamlake.operations.merge_schema import merge_schema
 from streamlake.operations.optimize import OptimizeResult, optimize
 from streamlake.operations.read import read_rows
 from streamlake.operations.travel import version_at
@@ -36,6 +37,7 @@ __all__ = [
     "drop_columns",
     "find_marker",
     "history",
+    "merge_schema",
     "optimize",
     "read_rows",
     "remove_domain_metadata",

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from streamlake.errors import InvalidInputError
-from streamlake.log import WHOLE_TABLE, CommitResult, Log, Transaction
+from streamlake.log import WHOLE_TABLE, CommitResult, Head, Log, Transaction
 from streamlake.protocol import (
     DomainMetadata,
     Metadata,
@@ -30,6 +30,7 @@ MAX_DOMAIN_CHARACTERS = 2**20
 
 def change_metadata(
     log: Log,
+    head: Head,
     after: Metadata,
     *,
     operation: str,
@@ -43,6 +44,7 @@ def change_metadata(
 
     Args:
         log: The table's log.
+        head: What the change is based on.
         after: The head's metadata, changed.
         operation: As the log shall name it.
         parameters: As the log shall show them.
@@ -53,7 +55,6 @@ def change_metadata(
         UnsupportedFeatureError: The table would need a feature that is not supported.
         MetadataChangedError: A concurrent commit changed the metadata, too.
     """
-    head = log.head
     before = head.metadata
     after = assigned(after, new_id=log.clock.new_id, existing=_gets_mapped(before, after))
     protocol = upgraded_protocol(head.protocol, before, after, requested=requested)
@@ -89,9 +90,9 @@ def set_properties(log: Log, properties: Mapping[str, str]) -> CommitResult:
         UnsupportedFeatureError: A property asks for a feature that is not supported.
         MetadataChangedError: A concurrent commit changed the metadata, too.
     """
-    log.refresh()
+    head = log.refresh()
     asked = {name: str(value) for name, value in properties.items()}
-    before = log.head.metadata
+    before = head.metadata
     configuration = {**before.configuration, **props.kept_properties(asked)}
     check_properties(asked)
     if any(name.startswith(props.CONSTRAINT_PREFIX) for name in asked):
@@ -101,16 +102,19 @@ def set_properties(log: Log, properties: Mapping[str, str]) -> CommitResult:
             remedy="Add it with add_constraint(name, expression).",
         )
     check_mapping_change(before.configuration, configuration)
+    read_version = None
     if props.ENABLE_ROW_TRACKING in asked:
-        check_row_tracking_change(
-            before.configuration, configuration, without_ids=_files_without_ids(log)
-        )
+        read_version = head.version
+        without_ids = sum(add.base_row_id is None for add in log.snapshot(head.version).files())
+        check_row_tracking_change(before.configuration, configuration, without_ids=without_ids)
     return change_metadata(
         log,
+        head,
         msgspec.structs.replace(before, configuration=_consistent(configuration)),
         operation="SET TBLPROPERTIES",
         parameters={"properties": as_json(asked)},
         requested=requested_features(asked),
+        read_version=read_version,
     )
 
 
@@ -122,9 +126,9 @@ def unset_properties(log: Log, names: Iterable[str], *, missing_ok: bool = False
             themselves, or that the table's files depend on.
         MetadataChangedError: A concurrent commit changed the metadata, too.
     """
-    log.refresh()
+    head = log.refresh()
     names = list(names)
-    before = log.head.metadata
+    before = head.metadata
     missing = [name for name in names if name not in before.configuration]
     if missing and not missing_ok:
         raise InvalidInputError(
@@ -149,6 +153,7 @@ def unset_properties(log: Log, names: Iterable[str], *, missing_ok: bool = False
     check_mapping_change(before.configuration, configuration)
     return change_metadata(
         log,
+        head,
         msgspec.structs.replace(before, configuration=_consistent(configuration)),
         operation="UNSET TBLPROPERTIES",
         parameters={"properties": as_json(names), "ifExists": str(missing_ok).lower()},
@@ -164,10 +169,6 @@ def _consistent(configuration: Mapping[str, str]) -> dict[str, str]:
         props.IN_COMMIT_TIMESTAMP_ENABLEMENT_VERSION,
     }
     return {name: value for name, value in configuration.items() if name not in since}
-
-
-def _files_without_ids(log: Log) -> int:
-    return sum(add.base_row_id is None for add in log.snapshot().files())
 
 
 # -------------------------------------------------------------------------------------------------
@@ -190,8 +191,7 @@ def set_domain_metadata(log: Log, domain: str, configuration: str) -> CommitResu
             found=f"{type(configuration).__name__}; at most {MAX_DOMAIN_CHARACTERS} characters",
             remedy="Encode it, as JSON for example; keep what is large in a file.",
         )
-    log.refresh()
-    return _commit_domain(log, DomainMetadata(domain, configuration, removed=False))
+    return _commit_domain(log, log.refresh(), DomainMetadata(domain, configuration, removed=False))
 
 
 def remove_domain_metadata(log: Log, domain: str) -> CommitResult:
@@ -206,11 +206,10 @@ def remove_domain_metadata(log: Log, domain: str) -> CommitResult:
     known = head.domains.get(domain)
     if known is None or known.removed:
         return CommitResult(version=head.version, already_committed=True)
-    return _commit_domain(log, DomainMetadata(domain, known.configuration, removed=True))
+    return _commit_domain(log, head, DomainMetadata(domain, known.configuration, removed=True))
 
 
-def _commit_domain(log: Log, action: DomainMetadata) -> CommitResult:
-    head = log.head
+def _commit_domain(log: Log, head: Head, action: DomainMetadata) -> CommitResult:
     requested = frozenset({"domainMetadata"})
     protocol = upgraded_protocol(head.protocol, head.metadata, head.metadata, requested=requested)
     check_writable(protocol or head.protocol, head.metadata, where=log.url)

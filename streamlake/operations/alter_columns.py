@@ -11,7 +11,7 @@ import pyarrow as pa
 from streamlake.data import read_file, table_columns
 from streamlake.data.constraints import check_not_null
 from streamlake.errors import InvalidInputError
-from streamlake.log import CommitResult, Log
+from streamlake.log import CommitResult, Head, Log
 from streamlake.operations.alter import as_json, change_metadata
 from streamlake.protocol import (
     Metadata,
@@ -55,8 +55,9 @@ def add_columns(log: Log, fields: Fields, *, within: str | None = None) -> Commi
         UnsupportedFeatureError: A type needs a feature that is not supported.
         MetadataChangedError: A concurrent commit changed the metadata, too.
     """
-    schema = _schema(log)
-    mapped = props.column_mapping_mode(log.head.metadata.configuration) != "none"
+    head = log.refresh()
+    schema = _schema(log, head)
+    mapped = column_mapping(head.protocol, head.metadata, where=log.url).is_mapped
     new = plain_columns(normalize_schema(pa.schema(list(fields)), any_name=mapped))
     path = () if within is None else exact_path(schema, props.column_path(within))
     added = [
@@ -65,6 +66,7 @@ def add_columns(log: Log, fields: Fields, *, within: str | None = None) -> Commi
     ]
     return _change(
         log,
+        head,
         with_columns(schema, path, list(new)),
         operation="ADD COLUMNS",
         parameters={"columns": as_json(added)},
@@ -84,9 +86,10 @@ def rename_column(log: Log, column: str, name: str) -> CommitResult:
             constraint or generated column speaks of the column.
         MetadataChangedError: A concurrent commit changed the metadata, too.
     """
-    schema = _schema(log)
-    metadata = log.head.metadata
-    _check_mapped(log, "renamed")
+    head = log.refresh()
+    schema = _schema(log, head)
+    metadata = head.metadata
+    _check_mapped(log, head, "renamed")
     path = exact_path(schema, props.column_path(column))
     _check_unreferenced(metadata, path, "renamed")
     renamed = with_new_name(schema, path, name)
@@ -100,6 +103,7 @@ def rename_column(log: Log, column: str, name: str) -> CommitResult:
     )
     return change_metadata(
         log,
+        head,
         after,
         operation="RENAME COLUMN",
         parameters={"oldColumnPath": dotted(path), "newColumnPath": dotted((*path[:-1], name))},
@@ -118,15 +122,16 @@ def drop_columns(log: Log, columns: Sequence[str]) -> CommitResult:
             the table is partitioned or clustered by one, or a constraint speaks of it.
         MetadataChangedError: A concurrent commit changed the metadata, too.
     """
-    schema = _schema(log)
-    metadata = log.head.metadata
-    _check_mapped(log, "dropped")
+    head = log.refresh()
+    schema = _schema(log, head)
+    metadata = head.metadata
+    _check_mapped(log, head, "dropped")
     configuration = metadata.configuration
     told = []
     for column in [columns] if isinstance(columns, str) else columns:
         path = exact_path(schema, props.column_path(column))
         _check_unreferenced(metadata, path, "dropped")
-        _check_no_key(log, path)
+        _check_no_key(log, head, path)
         schema = without_column(schema, path)
         metadata = msgspec.structs.replace(metadata, configuration=configuration)
         configuration = _statistics_renamed(metadata, path, None)
@@ -135,7 +140,7 @@ def drop_columns(log: Log, columns: Sequence[str]) -> CommitResult:
         metadata, schema_string=schema_to_json(schema), configuration=configuration
     )
     return change_metadata(
-        log, after, operation="DROP COLUMNS", parameters={"columns": as_json(told)}
+        log, head, after, operation="DROP COLUMNS", parameters={"columns": as_json(told)}
     )
 
 
@@ -164,19 +169,21 @@ def alter_column(
         ConstraintViolationError: Rows have null where it is to be NOT NULL.
         CommitConflictError: A concurrent commit changed the metadata or, for NOT NULL, the rows.
     """
-    schema = _schema(log)
+    head = log.refresh()
+    schema = _schema(log, head)
     path = exact_path(schema, props.column_path(column))
     if type is not None:
-        schema = _widened(log, schema, path, type)
+        schema = _widened(log, head, schema, path, type)
     if comment is not None:
         schema = with_field(schema, path, lambda field: _commented(field, comment))
     read_version = None
     if nullable is not None:
         schema = with_field(schema, path, lambda field: field.with_nullable(nullable))
         if not nullable:
-            read_version = _check_no_null(log, schema, path)
+            read_version = _check_no_null(log, head, schema, path)
     return _change(
         log,
+        head,
         schema,
         operation="CHANGE COLUMN",
         parameters={"column": as_json({"name": dotted(path)})},
@@ -184,26 +191,26 @@ def alter_column(
     )
 
 
-def _schema(log: Log) -> pa.Schema:
-    return schema_from_json(log.refresh().metadata.schema_string, where=log.url)
+def _schema(log: Log, head: Head) -> pa.Schema:
+    return schema_from_json(head.metadata.schema_string, where=log.url)
 
 
 def _change(
     log: Log,
+    head: Head,
     schema: pa.Schema,
     *,
     operation: str,
     parameters: dict[str, Any],
     read_version: int | None = None,
 ) -> CommitResult:
-    after = msgspec.structs.replace(log.head.metadata, schema_string=schema_to_json(schema))
+    after = msgspec.structs.replace(head.metadata, schema_string=schema_to_json(schema))
     return change_metadata(
-        log, after, operation=operation, parameters=parameters, read_version=read_version
+        log, head, after, operation=operation, parameters=parameters, read_version=read_version
     )
 
 
-def _check_mapped(log: Log, verb: str) -> None:
-    head = log.head
+def _check_mapped(log: Log, head: Head, verb: str) -> None:
     if not column_mapping(head.protocol, head.metadata, where=log.url).is_mapped:
         raise InvalidInputError(
             f"A column can't be {verb} while columns are not mapped: data files have its name.",
@@ -223,8 +230,7 @@ def _check_unreferenced(metadata: Metadata, path: Path, verb: str) -> None:
         )
 
 
-def _check_no_key(log: Log, path: Path) -> None:
-    head = log.head
+def _check_no_key(log: Log, head: Head, path: Path) -> None:
     if len(path) == 1 and path[0] in head.metadata.partition_columns:
         raise InvalidInputError(
             f"Column {path[0]!r} can't be dropped: the table is partitioned by it.",
@@ -264,8 +270,8 @@ def _quoted(path: Path) -> str:
     return ".".join("`" + name.replace("`", "``") + "`" for name in path)
 
 
-def _widened(log: Log, schema: pa.Schema, path: Path, kind: pa.DataType) -> pa.Schema:
-    metadata = log.head.metadata
+def _widened(log: Log, head: Head, schema: pa.Schema, path: Path, kind: pa.DataType) -> pa.Schema:
+    metadata = head.metadata
     normal = normalize_schema(pa.schema([pa.field("c", kind)]), any_name=True).field(0).type
     before = field_at(schema, path)
     if path[0] in metadata.partition_columns and pa.types.is_date(before.type):
@@ -295,9 +301,9 @@ def _commented(field: pa.Field[Any], comment: str) -> pa.Field[Any]:
     return with_field_metadata(field, {**metadata, COMMENT: comment} if comment else metadata)
 
 
-def _check_no_null(log: Log, schema: pa.Schema, path: Path) -> int:
+def _check_no_null(log: Log, head: Head, schema: pa.Schema, path: Path) -> int:
     """The version at which no row has null in the column that ``schema`` has as NOT NULL."""
-    snapshot = log.snapshot()
+    snapshot = log.snapshot(head.version)
     table = table_columns(snapshot.protocol, snapshot.metadata, where=log.url)
     wanted = pa.schema([schema.field(path[0])])
     for add in snapshot.files():

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import msgspec
+import pyarrow as pa
 
-from streamlake.data import Stager, Tabular
+from streamlake.data import Stager, Tabular, arrow_form
 from streamlake.log import (
     CommitResult,
     Expectation,
@@ -15,6 +17,7 @@ from streamlake.log import (
     Transaction,
     staged_markers,
 )
+from streamlake.operations.merge_schema import Evolution, evolution, merging
 from streamlake.protocol import AddFile, SetTransaction
 
 Markers: TypeAlias = SetTransaction | Sequence[SetTransaction] | None
@@ -26,6 +29,7 @@ def append(
     *,
     txn: Markers = None,
     expect: Expectation | None = None,
+    merge_schema: bool = False,
     operation: str = "WRITE",
     operation_parameters: Mapping[str, Any] | None = None,
 ) -> CommitResult:
@@ -38,6 +42,8 @@ def append(
         data: Anything that gives Arrow data; its schema must fit the table's.
         txn: Markers that name these rows: a repeat of committed ones writes nothing.
         expect: By app_id the marker that its owner knows; another one there now is FencedError.
+        merge_schema: Whether the same commit adds columns and nested fields that the table lacks,
+            and widens types where ``delta.enableTypeWidening`` is set.
         operation: As the log shall name it.
         operation_parameters: As the log shall show them.
 
@@ -51,15 +57,44 @@ def append(
     repeat = log.repeat_of(markers, expect)
     if repeat is not None:
         return repeat
-    writer = stager(log)
+    marked = _Marked(markers, expect, operation, operation_parameters)
+    if not merge_schema:
+        return _append(log, data, marked)
+    given = arrow_form(data)
+    if isinstance(given, pa.RecordBatchReader):  # read once, so tried once
+        return _append(log, given, marked, evolution(log, given.schema))
+    return merging(lambda: _append(log, given, marked, evolution(log, given.schema)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Marked:
+    """What a commit says beside its files."""
+
+    markers: tuple[SetTransaction, ...]
+    expect: Expectation | None
+    operation: str
+    parameters: Mapping[str, Any] | None
+
+
+def _append(
+    log: Log, data: Tabular, marked: _Marked, change: Evolution | None = None
+) -> CommitResult:
+    """One try: the data staged for what the table is, or becomes by ``change``, and committed."""
+    head = log.head if change is None else change.head
+    protocol, metadata = (None, None) if change is None else (change.protocol, change.metadata)
+    writer = Stager.over(
+        log.store, protocol or head.protocol, metadata or head.metadata, clock=log.clock
+    )
     return log.commit(
         Transaction(
-            operation=operation,
-            operation_parameters=operation_parameters or _append_mode(writer),
+            operation=marked.operation,
+            operation_parameters=marked.parameters or _append_mode(writer),
+            protocol=protocol,
+            metadata=metadata,
             adds=writer.stage(data),
-            markers=markers,
-            expect=expect,
-            read_version=log.head.version,
+            markers=marked.markers,
+            expect=marked.expect,
+            read_version=head.version,
             staged_schema=writer.schema_json,
             staged_partitions=writer.partition_columns,
             staged_configuration=writer.configuration,

@@ -64,6 +64,7 @@ class TableSink:
         properties: Mapping[str, str] | None = None,
         storage_options: Mapping[str, str] | None = None,
         single_writer: bool = False,
+        merge_schema: bool = False,
         allow_marker_expiry: bool = False,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
@@ -78,6 +79,8 @@ class TableSink:
             properties: As ``Table.create``, where the table is created.
             storage_options: As ``Table.open``, where the target is a location.
             single_writer: As ``Table.open``, where the target is a location.
+            merge_schema: Whether a batch may add columns and nested fields to the table, and widen
+                types where ``delta.enableTypeWidening`` is set.
             allow_marker_expiry: Go on with a table on which
                 ``delta.setTransactionRetentionDuration`` is set. Markers that do not move are then
                 committed anew before they expire; those of a sink that is not running for that long
@@ -104,6 +107,7 @@ class TableSink:
         self._properties = properties
         self._storage_options = storage_options
         self._single_writer = single_writer
+        self._merge_schema = merge_schema
         self._allow_marker_expiry = allow_marker_expiry
         self._clock = clock
         self._log: Log | None = None
@@ -212,7 +216,7 @@ class TableSink:
     def _commit(self, log: Log, data: pa.Table, markers: Sequence[SetTransaction]) -> CommitResult:
         expect = {marker.app_id: self._expected.get(marker.app_id) for marker in markers} or None
         append = (
-            partial(operations.append, log, data)
+            partial(operations.append, log, data, merge_schema=self._merge_schema)
             if data.num_rows
             else partial(operations.commit_staged, log, ())
         )

@@ -1,0 +1,123 @@
+"""Bring a table's schema to what data needs: new columns, new fields, wider types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import msgspec
+import pyarrow as pa
+
+from streamlake.data.cast import fits
+from streamlake.errors import MetadataChangedError, ProtocolChangedError
+from streamlake.log import CommitResult, Head, Log
+from streamlake.operations.alter import as_json, change_metadata
+from streamlake.protocol import (
+    Metadata,
+    Protocol,
+    check_writable,
+    column_mapping,
+    normalize_schema,
+    schema_from_json,
+    schema_to_json,
+    upgraded_protocol,
+)
+from streamlake.protocol import properties as props
+from streamlake.protocol.assignment import assigned, plain_columns
+from streamlake.protocol.schema.evolution import merged_schema
+
+MERGE_TRIES = 10
+"""How often a merge starts anew after others changed the metadata first."""
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Evolution:
+    """What a table becomes so that data fits."""
+
+    head: Head
+    """What the table is before."""
+    metadata: Metadata
+    protocol: Protocol | None
+    """None where it may stay as it is."""
+
+
+def evolution(log: Log, given: pa.Schema) -> Evolution | None:
+    """What the table must become to take data of ``given``; None where it may stay as it is.
+
+    Judged by the newest metadata: where those that the handle knows would have to change it looks
+    for newer ones, at one request, for somebody else may have changed them already.
+
+    Raises:
+        InvalidInputError: A new column has a name or type that a table can't have.
+        UnsupportedFeatureError: A new column needs a feature that is not supported.
+    """
+    if _merged(log.head, given, log.url) is None:
+        return None
+    head = log.refresh()
+    schema = _merged(head, given, log.url)
+    if schema is None:
+        return None
+    before = head.metadata
+    after = msgspec.structs.replace(before, schema_string=schema_to_json(schema))
+    after = assigned(after, new_id=log.clock.new_id)
+    protocol = upgraded_protocol(head.protocol, before, after)
+    check_writable(protocol or head.protocol, after, where=log.url)
+    return Evolution(head, after, protocol)
+
+
+def merge_schema(log: Log, given: pa.Schema) -> CommitResult:
+    """Commit what the table must become to take data of ``given``; nothing where it fits already.
+
+    Columns and nested fields that the table lacks are added, nullable; types become wider where
+    ``delta.enableTypeWidening`` is set. What the table has and ``given`` lacks stays.
+
+    Raises:
+        InvalidInputError: A new column has a name or type that a table can't have.
+        UnsupportedFeatureError: A new column needs a feature that is not supported.
+        MetadataChangedError: Others changed the metadata again and again.
+    """
+
+    def merge() -> CommitResult:
+        change = evolution(log, given)
+        if change is None:
+            return CommitResult(version=log.head.version, already_committed=True)
+        return change_metadata(
+            log,
+            change.head,
+            change.metadata,
+            operation="ADD COLUMNS",
+            parameters={"columns": as_json(given.names), "mergeSchema": "true"},
+        )
+
+    return merging(merge)
+
+
+def merging(attempt: Callable[[], _T]) -> _T:
+    """``attempt``, anew as long as others change the metadata first.
+
+    Raises:
+        CommitConflictError: They did so MERGE_TRIES times.
+    """
+    for _ in range(MERGE_TRIES - 1):
+        try:
+            return attempt()
+        except (MetadataChangedError, ProtocolChangedError):
+            continue
+    return attempt()
+
+
+def _merged(head: Head, given: pa.Schema, where: str) -> pa.Schema | None:
+    """The table's schema merged with that of data; None where nothing is to be merged."""
+    schema = schema_from_json(head.metadata.schema_string, where=where)
+    known = {field.name: field.type for field in schema}
+    news = [f for f in given if f.name not in known or not fits(f.type, known[f.name])]
+    if not news:
+        return None
+    mapped = column_mapping(head.protocol, head.metadata, where=where).is_mapped
+    asked = plain_columns(normalize_schema(pa.schema(news), any_name=mapped))
+    widen = props.flag(head.metadata.configuration, props.ENABLE_TYPE_WIDENING)
+    merged = merged_schema(schema, asked, widen=widen)
+    return None if merged.equals(schema, check_metadata=True) else merged
