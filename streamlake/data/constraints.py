@@ -84,6 +84,9 @@ def tighten(column: Column, field: pa.Field[Any]) -> Column:
 
 def _tighten(array: pa.Array[Any], field: pa.Field[Any]) -> pa.Array[Any]:
     kind, nullable = field.type, field.nullable
+    if isinstance(array, pa.ExtensionArray):
+        storage = _tighten(array.storage, field.with_type(array.type.storage_type))
+        return pa.ExtensionArray.from_storage(array.type, storage)
     if isinstance(array, pa.StructArray):
         children = [_tighten(array.field(i), kind.field(i)) for i in range(kind.num_fields)]
         mask = array.is_null() if nullable and array.null_count else None

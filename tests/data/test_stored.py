@@ -279,6 +279,18 @@ def test_variants_that_a_file_is_older_than_are_null():
     assert found.to_pylist() == [{"v": None, "l": None, "n": 1}]
 
 
+def test_a_variant_that_is_required_inside_of_a_struct_keeps_the_nulls_of_the_struct():
+    kind = pa.struct([pa.field("v", VariantType(), nullable=False)])
+    stored = pa.schema([("s", pa.struct([("v", ENCODED)]))])
+    rows = [{"s": {"v": ONE}}, {"s": None}]
+    columns = plain_columns(pa.schema([("s", kind)]))
+    found = read(pa.Table.from_pylist(rows, schema=stored), columns)
+    found.validate(full=True)
+    assert found.to_pylist() == rows
+    with pytest.raises(CorruptTableError, match=r"s\.v: 1 null"):
+        read(pa.Table.from_pylist([{"s": {"v": None}}], schema=stored), columns)
+
+
 def test_a_shredded_variant_is_refused_by_name():
     shredded = pa.struct([*ENCODED, pa.field("typed_value", pa.int64())])
     with pytest.raises(UnsupportedFeatureError, match="'v' is a shredded variant") as error:
