@@ -123,12 +123,18 @@ def test_a_hint_from_the_future_does_not_stop_checkpoints():
     assert checkpoints(store) == [3]
 
 
-def test_opening_a_table_decodes_no_file_of_its_checkpoint():
-    store = MemoryStore()
-    append(table_over(store, checkpointInterval="10"), *range(1, 13))
+def test_opening_a_table_reads_no_file_of_its_checkpoint(monkeypatch):
+    monkeypatch.setattr("streamlake.log.checkpoint.reader.WHOLE_FILE_BYTES", 100)
+    inner = MemoryStore()
+    append(table_over(inner, checkpointInterval="10"), *range(1, 13))
+    store = CountingStore(inner)
     log = Log(store, clock=ManualClock())
     assert log.refresh().markers["a"].version == 12
-    assert log._replay is None  # noqa: SLF001 -- what was not built can't be seen from outside
+    opening = [method for method, path in store.requests if "checkpoint.parquet" in path]
+    store.requests.clear()
+    log.snapshot()
+    first = [method for method, path in store.requests if "checkpoint.parquet" in path]
+    assert len(first) > len(opening) > 0
     append(sl.Table(log), 13)
     assert log.snapshot().files()[-1].num_records == 1
     assert len(log.snapshot().files()) == 13
