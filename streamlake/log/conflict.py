@@ -7,7 +7,7 @@ the next removed again counts as well.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from streamlake.errors import (
     ConcurrentAppendError,
@@ -20,12 +20,15 @@ from streamlake.errors import (
 )
 from streamlake.log.commit import Commit
 from streamlake.log.fitting import misfits
-from streamlake.log.reads import common, matching, matching_removed
+from streamlake.log.reads import matching, matching_removed
+from streamlake.log.replay import canonical_key
 from streamlake.log.transaction import Transaction
 from streamlake.protocol import (
     AddFile,
+    FileKey,
     Metadata,
     Protocol,
+    RemoveFile,
     check_writable,
 )
 
@@ -169,7 +172,7 @@ def _check_read(
 ) -> None:
     """Whether files that the transaction read were removed with their data."""
     removed = [remove for remove in winner.removes if remove.data_change]
-    files = common(staged.read_files, removed, root_url=root_url)
+    files = _common(staged.read_files, removed, root_url=root_url)
     read = None if files else matching_removed(staged.reads, removed, metadata)
     if files or read is not None:
         what = files[0][0] if read is None else read.sql
@@ -182,7 +185,7 @@ def _check_read(
 
 
 def _check_removed(staged: Transaction, winner: Commit, *, root_url: str, where: str) -> None:
-    mine = common((r.key for r in staged.removes), winner.removes, root_url=root_url)
+    mine = _common((r.key for r in staged.removes), winner.removes, root_url=root_url)
     if mine:
         raise ConcurrentDeleteDeleteError(
             "A concurrent commit removed files that this one rewrites or removes.",
@@ -194,3 +197,15 @@ def _check_removed(staged: Transaction, winner: Commit, *, root_url: str, where:
 
 def _files(added: Sequence[AddFile]) -> str:
     return f"{len(added)} files, the first {added[0].path}"
+
+
+def _common(
+    mine: Iterable[FileKey], removes: Iterable[RemoveFile], *, root_url: str
+) -> list[FileKey]:
+    """Those of ``mine`` that are among ``removes``: the same path and deletion vector.
+
+    A file whose deletion vector changed is another logical file: the commit that changed it removed
+    the old one. Paths are compared by what they name, not by how they are spelt.
+    """
+    gone = {canonical_key(remove.key, root_url=root_url) for remove in removes}
+    return [key for key in mine if canonical_key(key, root_url=root_url) in gone] if gone else []

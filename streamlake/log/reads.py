@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from streamlake.protocol import AddFile, FileKey, Metadata, RemoveFile, canonical_path
+from streamlake.protocol import AddFile, Metadata, RemoveFile
 
 
 class ReadPredicate(Protocol):
@@ -77,19 +77,3 @@ def _as_file(remove: RemoveFile) -> AddFile:
         stats=remove.stats,
         deletion_vector=remove.deletion_vector,
     )
-
-
-def common(
-    mine: Iterable[FileKey], removes: Iterable[RemoveFile], *, root_url: str
-) -> list[FileKey]:
-    """Those of ``mine`` that are among ``removes``: the same path and deletion vector.
-
-    A file whose deletion vector changed is another logical file: the commit that changed it removed
-    the old one. Paths are compared by what they name, not by how they are spelt.
-    """
-    gone = {_canonical(remove.key, root_url) for remove in removes}
-    return [key for key in mine if _canonical(key, root_url) in gone] if gone else []
-
-
-def _canonical(key: FileKey, root_url: str) -> FileKey:
-    return canonical_path(key[0], root_url=root_url), key[1]
