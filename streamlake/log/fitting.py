@@ -96,6 +96,12 @@ def _partition_misfits(then: _Written, now: _Written) -> Iterator[str]:
     if now.physical_partitions != then.physical_partitions:
         told, was = list(now.partition_columns), list(then.partition_columns)
         yield f"partitioned by {told}, the files were written for {was}"
+        return
+    now_columns, then_columns = now.columns, then.columns
+    for name in now.physical_partitions:
+        was_type, type_ = then_columns[name,].type, now_columns[name,].type
+        if was_type != type_:  # a value is spelt by its type
+            yield f"partition column {name!r} is {type_}, the files have {was_type}"
 
 
 def _constraint_misfits(now: Mapping[str, str], then: Mapping[str, str]) -> Iterator[str]:
@@ -148,39 +154,51 @@ def _fields(fields: list[Any], above: Path, mode: str) -> Iterator[tuple[Path, _
     for found in fields:
         metadata = found.get("metadata", {})
         path = (*above, _name(found, mode))
-        changes = [c for c in metadata.get(_TYPE_CHANGES, ()) if not c.get("fieldPath")]
+        widened = _widened(metadata)
         yield (
             path,
             _Column(
                 _type_name(found["type"]),
                 bool(found.get("nullable", True)),
                 {key: rule for key, rule in metadata.items() if key.startswith(_RULES)},
-                frozenset(str(change.get("fromType")) for change in changes),
+                widened.get((), frozenset()),
             ),
         )
-        yield from _inside(found["type"], path, mode)
+        yield from _inside(found["type"], path, mode, widened)
 
 
-def _inside(kind: Any, path: Path, mode: str) -> Iterator[tuple[Path, _Column]]:  # noqa: ANN401
-    """What a nested type consists of; the type is as its JSON has it."""
+def _widened(metadata: Mapping[str, Any]) -> dict[Path, frozenset[str]]:
+    """The types that a field and its elements, keys and values had before, by path below it."""
+    widened: dict[Path, frozenset[str]] = {}
+    for change in metadata.get(_TYPE_CHANGES, ()):
+        below = tuple(filter(None, str(change.get("fieldPath") or "").split(".")))
+        widened[below] = widened.get(below, frozenset()) | {str(change.get("fromType"))}
+    return widened
+
+
+def _inside(
+    kind: Any,  # noqa: ANN401 - JSON: a name or an object
+    path: Path,
+    mode: str,
+    widened: Mapping[Path, frozenset[str]],
+) -> Iterator[tuple[Path, _Column]]:
+    """What a nested type consists of."""
     match _type_name(kind):
         case "struct":
             yield from _fields(kind["fields"], path, mode)
+            return
         case "array":
-            yield from _part(kind, "element", path, mode, nullable=bool(kind["containsNull"]))
+            parts = {"element": bool(kind["containsNull"])}
         case "map":
-            yield from _part(kind, "key", path, mode, nullable=False)
-            yield from _part(kind, "value", path, mode, nullable=bool(kind["valueContainsNull"]))
+            parts = {"key": False, "value": bool(kind["valueContainsNull"])}
         case _:
             return
-
-
-def _part(
-    kind: Mapping[str, Any], part: str, path: Path, mode: str, *, nullable: bool
-) -> Iterator[tuple[Path, _Column]]:
-    inner = kind[f"{part}Type"]
-    yield (*path, part), _Column(_type_name(inner), nullable)
-    yield from _inside(inner, (*path, part), mode)
+    for part, nullable in parts.items():
+        inner = kind[f"{part}Type"]
+        below = {found[1:]: types for found, types in widened.items() if found[:1] == (part,)}
+        was = below.get((), frozenset())
+        yield (*path, part), _Column(_type_name(inner), nullable, was=was)
+        yield from _inside(inner, (*path, part), mode, below)
 
 
 def _type_name(kind: Any) -> str:  # noqa: ANN401 - JSON: a name or an object

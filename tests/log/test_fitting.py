@@ -16,7 +16,7 @@ TYPE_CHANGES = "delta.typeChanges"
 PLACE = pa.struct([pa.field("x", pa.int32()), pa.field("y", pa.int32())])
 SCHEMA = pa.schema(
     [
-        pa.field("day", pa.string()),
+        pa.field("day", pa.int32()),
         pa.field("n", pa.int32()),
         pa.field("place", PLACE),
         pa.field("sizes", pa.list_(pa.int32())),
@@ -29,24 +29,32 @@ def column(name, kind, *, nullable=True, **metadata):
     return {"name": name, "type": kind, "nullable": nullable, "metadata": metadata}
 
 
+def change(before, after, below=None):
+    told = {"fromType": before, "toType": after}
+    return {**told, "fieldPath": below} if below else told
+
+
 def place(*fields):
     return column("place", {"type": "struct", "fields": list(fields)})
 
 
-def sizes(kind, *, nullable=True):
-    return column("sizes", {"type": "array", "elementType": kind, "containsNull": nullable})
+def sizes(kind, *, nullable=True, widened=None):
+    array = {"type": "array", "elementType": kind, "containsNull": nullable}
+    return column("sizes", array, **({TYPE_CHANGES: [widened]} if widened else {}))
+
+
+def tags(kind, *widened):
+    pairs = {"type": "map", "keyType": "string", "valueType": kind, "valueContainsNull": True}
+    return column("tags", pairs, **({TYPE_CHANGES: list(widened)} if widened else {}))
 
 
 X, Y = column("x", "integer"), column("y", "integer")
 COLUMNS = {
-    "day": column("day", "string"),
+    "day": column("day", "integer"),
     "n": column("n", "integer"),
     "place": place(X, Y),
     "sizes": sizes("integer"),
-    "tags": column(
-        "tags",
-        {"type": "map", "keyType": "string", "valueType": "integer", "valueContainsNull": True},
-    ),
+    "tags": tags("integer"),
 }
 
 
@@ -99,7 +107,19 @@ FITTING = {
             )
         )
     },
-    "columns in another order": {"schema": schema_with(day=None, last=column("day", "string"))},
+    "elements that were widened": {
+        "schema": schema_with(sizes=sizes("long", widened=change("integer", "long", "element")))
+    },
+    "values of a map that were widened twice": {
+        "schema": schema_with(
+            tags=tags(
+                "decimal(20,0)",
+                change("integer", "long", "value"),
+                change("long", "decimal(20,0)", "value"),
+            )
+        )
+    },
+    "columns in another order": {"schema": schema_with(day=None, last=column("day", "integer"))},
     "a property": {"configuration": {"team": "orders", "delta.appendOnly": "true"}},
 }
 MISFITTING = {
@@ -119,6 +139,18 @@ MISFITTING = {
         "'place.y' is string",
     ),
     "another type of elements": ({"schema": schema_with(sizes=sizes("long"))}, "sizes.element"),
+    "keys that are not those which were widened": (
+        {"schema": schema_with(tags=tags("long", change("integer", "long", "key")))},
+        "tags.value",
+    ),
+    "another type of a partition column, although it was widened": (
+        {
+            "schema": schema_with(
+                day=column("day", "long", **{TYPE_CHANGES: [change("integer", "long")]})
+            )
+        },
+        "partition column 'day' is long",
+    ),
     "a widening from yet another type": (
         {
             "schema": schema_with(
@@ -166,7 +198,7 @@ MAPPED_BY_NAME = {
         )
     },
     "a partition column that was renamed": {
-        "schema_string": schema_with(day=named("date", "string", "day")),
+        "schema_string": schema_with(day=named("date", "integer", "day")),
         "partition_columns": ("date",),
     },
     "a column that was dropped": {"schema_string": schema_with(n=None)},
