@@ -21,9 +21,11 @@ from streamlake.data.bounds import Column
 from streamlake.errors import UnsupportedFeatureError
 
 _VERSION = b"org.apache.spark.version"
-_MARKS = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
-_FIRST_MAJOR = 3
+_MARK = b"org.apache.spark.legacyDateTime"
+_MARK_OF_INT96 = b"org.apache.spark.legacyINT96"
+_FIRST_VERSION = (3, 0)
 """The first version of Spark that writes the calendar of today where it is not told otherwise."""
+_FIRST_VERSION_OF_INT96 = (3, 1)
 _FIRST_DAY = date(1582, 10, 15)
 _FIRST_INSTANT = datetime(1900, 1, 1, tzinfo=UTC)
 
@@ -32,16 +34,19 @@ _FIRST_INSTANT = datetime(1900, 1, 1, tzinfo=UTC)
 class LegacyCalendar:
     """Whether a file may hold values of the old calendar, and the refusal of those."""
 
-    applies: bool
+    to_dates: bool
+    to_times: bool
     where: str
 
     @classmethod
     def of(cls, footer: Mapping[bytes, bytes] | None, *, where: str) -> LegacyCalendar:
         """What the key-value metadata of a Parquet file says."""
         found = footer or {}
-        major = re.match(rb"([0-9]+)\.", found.get(_VERSION, b""))
-        is_old = major is not None and int(major[1]) < _FIRST_MAJOR
-        return cls(is_old or any(mark in found for mark in _MARKS), where)
+        match = re.match(rb"([0-9]+)\.([0-9]+)", found.get(_VERSION, b""))
+        version = (int(match[1]), int(match[2])) if match else _FIRST_VERSION_OF_INT96
+        is_old = version < _FIRST_VERSION or _MARK in found
+        of_int96 = version < _FIRST_VERSION_OF_INT96 or _MARK_OF_INT96 in found
+        return cls(is_old, is_old or of_int96, where)
 
     def check(self, column: Column, name: str) -> None:
         """Refuse a column of the file with values that the calendars disagree on.
@@ -49,10 +54,12 @@ class LegacyCalendar:
         Raises:
             UnsupportedFeatureError: It has some.
         """
-        if not self.applies:
+        if not self.to_times:
             return
         for chunk in column.chunks:
             for leaf in _leaves(chunk):
+                if pa.types.is_date(leaf.type) and not self.to_dates:
+                    continue
                 oldest: Any = pc.min(leaf).as_py()
                 if oldest is not None and oldest < _bound(leaf.type):
                     raise self._refusal(name, oldest)

@@ -334,16 +334,20 @@ def marked(values: dict[str, Any], metadata: dict[str, str]) -> pa.Table:
     return pa.Table.from_pylist([values, dict.fromkeys(values)], schema=schema)
 
 
-@pytest.mark.parametrize("name", OLD)
 @pytest.mark.parametrize(
-    "footer",
+    ("footer", "name"),
     [
-        {"org.apache.spark.version": "2.4.8"},
-        {"org.apache.spark.version": "3.5.0", "org.apache.spark.legacyDateTime": ""},
-        {"org.apache.spark.version": "3.5.0", "org.apache.spark.legacyINT96": ""},
+        (footer, name)
+        for footer, names in (
+            ({"org.apache.spark.version": "2.4.8"}, "dtl"),
+            ({"org.apache.spark.version": "3.0.3"}, "t"),
+            ({"org.apache.spark.version": "3.5.0", "org.apache.spark.legacyDateTime": ""}, "dtl"),
+            ({"org.apache.spark.version": "3.5.0", "org.apache.spark.legacyINT96": ""}, "t"),
+        )
+        for name in names
     ],
 )
-def test_dates_of_the_old_calendar_are_refused_not_guessed(name, footer):
+def test_dates_of_the_old_calendar_are_refused_not_guessed(footer, name):
     rows = marked({name: OLD[name]}, footer)
     with pytest.raises(UnsupportedFeatureError, match=f"'{name}' has dates or times") as error:
         read(rows, plain_columns(rows.schema))
@@ -356,6 +360,11 @@ def test_dates_of_the_old_calendar_are_refused_not_guessed(name, footer):
 def test_the_same_dates_are_read_where_the_file_is_not_marked(footer):
     rows = marked(OLD, footer)
     assert read(rows, plain_columns(rows.schema)).to_pylist()[0] == OLD
+
+
+def test_dates_are_read_where_the_file_is_marked_for_its_times_alone():
+    rows = marked({"d": OLD["d"]}, {"org.apache.spark.version": "3.0.3"})
+    assert read(rows, plain_columns(rows.schema)).to_pylist()[0] == {"d": OLD["d"]}
 
 
 def test_later_dates_of_a_marked_file_are_read():
