@@ -64,6 +64,7 @@ class ForeachBatchSink:
         storage_options: Mapping[str, str] | None = None,
         create: bool = False,
         partition_by: Sequence[str] = (),
+        merge_schema: bool = False,
         assume_committed: int | None = None,
     ) -> None:
         """Connect nowhere yet: the table is opened when it is first needed.
@@ -77,6 +78,8 @@ class ForeachBatchSink:
             storage_options: What the table's store needs besides the URL.
             create: Whether a missing table is created, from the columns of the first batch.
             partition_by: Its partition columns then.
+            merge_schema: Whether a batch may add columns and nested fields to the table, and widen
+                types where ``delta.enableTypeWidening`` is set: in a commit before its own.
             assume_committed: The id of the one batch that counts as written by this query although
                 the commit that could prove it is gone from the log.
 
@@ -90,6 +93,7 @@ class ForeachBatchSink:
         self._topics = tuple(topics)
         self._create = create
         self._partition_by = tuple(partition_by)
+        self._merge_schema = merge_schema
         self._assume_committed = assume_committed
         self._probe = _probe(markers, kafka)
         self._from_earliest = False
@@ -170,7 +174,9 @@ class ForeachBatchSink:
         check_expiry(table)
         claim = claim_for(query, table, self._app_id)
         try:
-            self._run = _Run(query, table, self._markers(table), claim)
+            self._run = _Run(
+                query, table, self._markers(table), claim, merge_schema=self._merge_schema
+            )
         except BaseException:
             claim.close()
             raise
@@ -206,12 +212,19 @@ class _Run:
     """One run of a query: its table, its markers, its claim on the app_id."""
 
     def __init__(
-        self, query: Query, table: sl.Table, markers: Markers, claim: sl.MarkerClaim
+        self,
+        query: Query,
+        table: sl.Table,
+        markers: Markers,
+        claim: sl.MarkerClaim,
+        *,
+        merge_schema: bool,
     ) -> None:
         self.query = query
         self.markers = markers
         self.claim = claim
         self.table = table
+        self.merge_schema = merge_schema
 
     def write_fenced(self, df: DataFrame, batch_id: int) -> Written | None:
         """Write a batch, anew where another owner moved a marker and that can be answered."""
@@ -227,6 +240,8 @@ class _Run:
         step = self.markers.step(self.query, batch_id)
         if step is None:
             return None
+        if self.merge_schema:
+            self.table.merge_schema(table_schema(df.schema))
         files = stage(df, StageTask(stager=self.table.stager(), windows=step.windows))
         if not files and not step.commits_empty:
             return None

@@ -12,7 +12,9 @@ from typing import Literal, TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-Compression: TypeAlias = Literal["snappy", "zstd", "gzip", "none"]
+from streamlake.protocol.properties import DEFAULT_PARQUET_CODEC, ParquetCodec
+
+PageVersion: TypeAlias = Literal["1.0", "2.0"]
 
 DICTIONARY_FROM_ROWS = 1024
 """Files that begin with fewer rows have no dictionaries: they cost more than they save."""
@@ -24,17 +26,24 @@ class ParquetEncoder:
     Args:
         schema: Of the file; without metadata.
         rows: How many rows the first row group will have.
-        compression: A codec of Parquet's.
+        compression: A codec of Parquet's; "lz4" is the one of raw blocks.
+        pages: The format of data pages.
     """
 
     def __init__(
-        self, schema: pa.Schema, *, rows: int, compression: Compression = "snappy"
+        self,
+        schema: pa.Schema,
+        *,
+        rows: int,
+        compression: ParquetCodec = DEFAULT_PARQUET_CODEC,
+        pages: PageVersion = "1.0",
     ) -> None:
         self._sink = pa.BufferOutputStream()
         self._writer = pq.ParquetWriter(
             self._sink,
             schema,
             version="2.6",
+            data_page_version=pages,
             compression=compression,
             use_dictionary=rows >= DICTIONARY_FROM_ROWS,
             store_schema=False,
@@ -57,7 +66,9 @@ class ParquetEncoder:
         return self._sink.getvalue()
 
 
-def encode_parquet(table: pa.Table, *, compression: Compression = "snappy") -> pa.Buffer:
+def encode_parquet(
+    table: pa.Table, *, compression: ParquetCodec = DEFAULT_PARQUET_CODEC
+) -> pa.Buffer:
     """The bytes of a Parquet file that holds ``table`` in one row group."""
     schema = pa.schema([field.remove_metadata() for field in table.schema])
     encoder = ParquetEncoder(schema, rows=table.num_rows, compression=compression)

@@ -12,7 +12,7 @@ from streamlake.clock import SYSTEM_CLOCK, Clock
 from streamlake.data.conform import Tabular, conform_parts
 from streamlake.data.limits import DEFAULT_WRITE_LIMITS, WriteLimits
 from streamlake.data.partitions import FileLayout, file_layout
-from streamlake.data.staging import Staging
+from streamlake.data.staging import FileFormat, Staging
 from streamlake.data.statistics import statistics_leaves
 from streamlake.errors import InvalidInputError
 from streamlake.protocol.actions import AddFile, Metadata, Protocol
@@ -20,7 +20,6 @@ from streamlake.protocol.mapping import MappingMode, column_mapping
 from streamlake.protocol.properties import (
     data_skipping_num_indexed_cols,
     data_skipping_stats_columns,
-    random_prefix_length,
 )
 from streamlake.storage.store import ObjectStore
 
@@ -116,7 +115,7 @@ class Stager:
                 num_indexed=data_skipping_num_indexed_cols(self.configuration),
                 columns=self._statistics_columns,
             ),
-            random_prefix=random_prefix_length(self.configuration, mapped=layout.mapping.is_mapped),
+            form=FileFormat.of(self.configuration, mapped=layout.mapping.is_mapped),
             clock=self.clock,
             data_change=data_change,
             target_file_size_bytes=self.target_file_size_bytes,

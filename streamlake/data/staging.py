@@ -3,19 +3,54 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import pyarrow as pa
 
 from streamlake.clock import Clock
 from streamlake.data.limits import WriteLimits
-from streamlake.data.parquet import ParquetEncoder
+from streamlake.data.parquet import PageVersion, ParquetEncoder
 from streamlake.data.partitions import FileLayout, PartitionKey
 from streamlake.data.statistics import FileStatistics, Leaf, file_statistics
 from streamlake.errors import StorageError
 from streamlake.protocol.actions import AddFile
 from streamlake.protocol.paths import encode_path
+from streamlake.protocol.properties import (
+    ParquetCodec,
+    parquet_codec,
+    parquet_pages,
+    random_prefix_length,
+)
 from streamlake.storage.store import ObjectStore
+
+_ENDINGS: dict[ParquetCodec, str] = {
+    "none": ".parquet",
+    "snappy": ".snappy.parquet",
+    "gzip": ".gz.parquet",
+    "lz4": ".lz4.parquet",
+    "zstd": ".zstd.parquet",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileFormat:
+    """How the table's properties want data files to be named and encoded."""
+
+    codec: ParquetCodec
+    pages: PageVersion
+    random_prefix: int | None
+    """The length of the random names of folders, in place of those by partition; None for the
+    latter."""
+
+    @classmethod
+    def of(cls, configuration: Mapping[str, str], *, mapped: bool) -> FileFormat:
+        """The format of a table with these properties, whose columns are mapped or not."""
+        return cls(
+            codec=parquet_codec(configuration),
+            pages=parquet_pages(configuration),
+            random_prefix=random_prefix_length(configuration, mapped=mapped),
+        )
 
 
 class Staging:
@@ -26,8 +61,7 @@ class Staging:
         layout: How rows are split into files.
         leaves: What statistics are kept of.
         clock: For names and times of files.
-        random_prefix: The length of the random names of folders, in place of those by partition;
-            None for the latter.
+        form: How files are named and encoded.
         data_change: What the AddFiles shall say.
         target_file_size_bytes: A file is finished when it has reached this size.
         limits: What may be held in memory.
@@ -40,7 +74,7 @@ class Staging:
         leaves: tuple[Leaf, ...],
         *,
         clock: Clock,
-        random_prefix: int | None,
+        form: FileFormat,
         data_change: bool,
         target_file_size_bytes: int,
         limits: WriteLimits,
@@ -49,7 +83,7 @@ class Staging:
         self._layout = layout
         self._leaves = leaves
         self._clock = clock
-        self._random_prefix = random_prefix
+        self._form = form
         self._data_change = data_change
         self._target_bytes = target_file_size_bytes
         self._limits = limits
@@ -94,7 +128,7 @@ class Staging:
         for key, members in self._layout.split(rows):
             file = self._open.get(key)
             if file is None:
-                file = self._open[key] = _OpenFile(members, self._leaves)
+                file = self._open[key] = _OpenFile(members, self._leaves, self._form)
             file.write(members)
             if file.size_bytes >= self._target_bytes:
                 self._put(key)
@@ -111,9 +145,10 @@ class Staging:
     def _put(self, key: PartitionKey) -> None:
         data, stats = self._open.pop(key).finish()
         unique = self._clock.new_id()
-        length = self._random_prefix
+        length = self._form.random_prefix
         folder = self._layout.folder(key) if length is None else f"{unique[:length]}/"
-        path = f"{folder}part-{len(self._adds):05d}-{unique}-c000.snappy.parquet"
+        ending = _ENDINGS[self._form.codec]
+        path = f"{folder}part-{len(self._adds):05d}-{unique}-c000{ending}"
         self._paths.append(path)
         self._store.put(path, memoryview(data))
         self._adds.append(
@@ -131,8 +166,10 @@ class Staging:
 class _OpenFile:
     """A data file that rows still join."""
 
-    def __init__(self, first: pa.Table, leaves: tuple[Leaf, ...]) -> None:
-        self._encoder = ParquetEncoder(first.schema, rows=first.num_rows)
+    def __init__(self, first: pa.Table, leaves: tuple[Leaf, ...], form: FileFormat) -> None:
+        self._encoder = ParquetEncoder(
+            first.schema, rows=first.num_rows, compression=form.codec, pages=form.pages
+        )
         self._leaves = leaves
         self._statistics: FileStatistics | None = None
 

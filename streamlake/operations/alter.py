@@ -22,7 +22,9 @@ from streamlake.protocol.assignment import (
     assigned,
     check_mapping_change,
     check_row_tracking_change,
+    maps_columns,
 )
+from streamlake.protocol.features import features_in_use
 
 MAX_DOMAIN_CHARACTERS = 2**20
 """How long the configuration of a domain may be: every writer keeps all of them in memory."""
@@ -56,8 +58,13 @@ def change_metadata(
         MetadataChangedError: A concurrent commit changed the metadata, too.
     """
     before = head.metadata
-    after = assigned(after, new_id=log.clock.new_id, existing=_gets_mapped(before, after))
     protocol = upgraded_protocol(head.protocol, before, after, requested=requested)
+    after = assigned(
+        protocol or head.protocol,
+        after,
+        new_id=log.clock.new_id,
+        had_names=not maps_columns(head.protocol, before),
+    )
     if after == before and protocol is None:
         return CommitResult(version=head.version, already_committed=True)
     check_writable(protocol or head.protocol, after, where=log.url)
@@ -71,11 +78,6 @@ def change_metadata(
             reads=() if read_version is None else (WHOLE_TABLE,),
         )
     )
-
-
-def _gets_mapped(before: Metadata, after: Metadata) -> bool:
-    modes = [props.column_mapping_mode(m.configuration) for m in (before, after)]
-    return modes[0] == "none" != modes[1]
 
 
 def set_properties(log: Log, properties: Mapping[str, str]) -> CommitResult:
@@ -93,8 +95,9 @@ def set_properties(log: Log, properties: Mapping[str, str]) -> CommitResult:
     head = log.refresh()
     asked = {name: str(value) for name, value in properties.items()}
     before = head.metadata
-    configuration = {**before.configuration, **props.kept_properties(asked)}
     check_properties(asked)
+    kept = props.kept_properties(asked)
+    configuration = {**before.configuration, **kept}
     if any(name.startswith(props.CONSTRAINT_PREFIX) for name in asked):
         raise InvalidInputError(
             "A constraint can't be set as a property: the rows must be checked first.",
@@ -113,7 +116,7 @@ def set_properties(log: Log, properties: Mapping[str, str]) -> CommitResult:
         msgspec.structs.replace(before, configuration=_consistent(configuration)),
         operation="SET TBLPROPERTIES",
         parameters={"properties": as_json(asked)},
-        requested=requested_features(asked),
+        requested=requested_features(asked) | features_in_use(kept, "{}"),
         read_version=read_version,
     )
 

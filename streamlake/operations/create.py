@@ -42,7 +42,9 @@ def create(
     mapped = column_mapping_mode(asked) != "none"
     normal = unassigned(normalize_schema(schema, any_name=mapped))
     _check_partitions(normal, partition_by)
+    protocol = protocol_for(normal, asked)
     metadata = assigned(
+        protocol,
         Metadata(
             id=log.clock.new_id(),
             schema_string=schema_to_json(normal),
@@ -55,7 +57,6 @@ def create(
         new_id=log.clock.new_id,
     )
     check_row_tracking_change({}, metadata.configuration, without_ids=0)
-    protocol = protocol_for(normal, asked)
     check_writable(protocol, metadata, where=log.url)
     partitions = msgspec.json.encode(list(partition_by)).decode()
     return log.create(

@@ -62,8 +62,8 @@ def evolution(log: Log, given: pa.Schema) -> Evolution | None:
         return None
     before = head.metadata
     after = msgspec.structs.replace(before, schema_string=schema_to_json(schema))
-    after = assigned(after, new_id=log.clock.new_id)
     protocol = upgraded_protocol(head.protocol, before, after)
+    after = assigned(protocol or head.protocol, after, new_id=log.clock.new_id)
     check_writable(protocol or head.protocol, after, where=log.url)
     return Evolution(head, after, protocol)
 

@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from streamlake.errors import InvalidInputError, UnsupportedFeatureError
 from streamlake.protocol import properties as props
-from streamlake.protocol.actions import Metadata
+from streamlake.protocol.actions import Metadata, Protocol
+from streamlake.protocol.features import keeps_row_ids, supports_reader_feature
 from streamlake.protocol.mapping import (
     COLUMN_ID,
     NESTED_IDS,
@@ -58,22 +59,24 @@ def plain_columns(schema: pa.Schema) -> pa.Schema:
     return visited(schema, visit)
 
 
-def assigned(metadata: Metadata, *, new_id: NewId, existing: bool = False) -> Metadata:
-    """Metadata in which everything has what their properties call for.
+def assigned(
+    protocol: Protocol, metadata: Metadata, *, new_id: NewId, had_names: bool = False
+) -> Metadata:
+    """Metadata in which everything has what the table's features call for.
 
     Where columns are mapped, each without an id gets the next, and a physical name: a fresh one or,
-    of the columns of ``existing`` data files, its own (PROTOCOL.md, "Writer Requirements for Column
-    Mapping"). Where rows keep their ids the hidden columns for them get names (PROTOCOL.md,
-    "Writer Requirements for Row Tracking").
+    of columns that ``had_names`` in data files before, its own (PROTOCOL.md, "Writer Requirements
+    for Column Mapping"). Where rows keep their ids the hidden columns for them get names
+    (PROTOCOL.md, "Writer Requirements for Row Tracking").
     """
     configuration = dict(metadata.configuration)
     schema_string = metadata.schema_string
-    if props.column_mapping_mode(configuration) != "none":
+    if maps_columns(protocol, metadata):
         schema = schema_from_json(schema_string)
-        mapped, highest = _mapped(schema, configuration, new_id=new_id, existing=existing)
+        mapped, highest = _mapped(schema, configuration, new_id=new_id, had_names=had_names)
         schema_string = schema_to_json(mapped)
         configuration[props.MAX_COLUMN_ID] = str(highest)
-    if props.flag(configuration, props.ENABLE_ROW_TRACKING):
+    if keeps_row_ids(protocol, metadata):
         configuration.setdefault(props.MATERIALIZED_ROW_ID, f"_row-id-col-{new_id()}")
         configuration.setdefault(
             props.MATERIALIZED_ROW_COMMIT_VERSION, f"_row-commit-version-col-{new_id()}"
@@ -83,8 +86,14 @@ def assigned(metadata: Metadata, *, new_id: NewId, existing: bool = False) -> Me
     )
 
 
+def maps_columns(protocol: Protocol, metadata: Metadata) -> bool:
+    """Whether columns have physical names: the property counts only with the feature."""
+    mode = props.column_mapping_mode(metadata.configuration)
+    return mode != "none" and supports_reader_feature(protocol, "columnMapping")
+
+
 def _mapped(
-    schema: pa.Schema, configuration: Mapping[str, str], *, new_id: NewId, existing: bool
+    schema: pa.Schema, configuration: Mapping[str, str], *, new_id: NewId, had_names: bool
 ) -> tuple[pa.Schema, int]:
     highest = max(props.max_column_id(configuration), max_column_id(schema))
 
@@ -95,7 +104,7 @@ def _mapped(
             highest += 1
             metadata[COLUMN_ID] = highest
         if physical_name(field) is None:
-            metadata[PHYSICAL_NAME] = field.name if existing else f"col-{new_id()}"
+            metadata[PHYSICAL_NAME] = field.name if had_names else f"col-{new_id()}"
         return with_field_metadata(field, metadata)
 
     return visited(schema, visit), highest

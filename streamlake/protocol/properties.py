@@ -19,6 +19,7 @@ Configuration: TypeAlias = Mapping[str, str]
 """``metaData.configuration``."""
 IsolationLevel: TypeAlias = Literal["Serializable", "WriteSerializable"]
 ColumnMappingMode: TypeAlias = Literal["none", "name", "id"]
+ParquetCodec: TypeAlias = Literal["none", "snappy", "gzip", "lz4", "zstd"]
 CheckpointPolicy: TypeAlias = Literal["classic", "v2"]
 
 PREFIX = "delta."
@@ -52,6 +53,8 @@ MATERIALIZED_ROW_ID = "delta.rowTracking.materializedRowIdColumnName"
 MAX_COLUMN_ID = "delta.columnMapping.maxColumnId"
 MIN_READER_VERSION = "delta.minReaderVersion"
 MIN_WRITER_VERSION = "delta.minWriterVersion"
+PARQUET_CODEC = "delta.parquet.compression.codec"
+PARQUET_FORMAT_VERSION = "delta.parquet.format.version"
 RANDOMIZE_FILE_PREFIXES = "delta.randomizeFilePrefixes"
 RANDOM_PREFIX_LENGTH = "delta.randomPrefixLength"
 LOG_RETENTION = "delta.logRetentionDuration"
@@ -60,11 +63,21 @@ SET_TRANSACTION_RETENTION = "delta.setTransactionRetentionDuration"
 
 DAY_MS = 24 * 60 * 60 * 1000
 DEFAULT_INDEXED_COLS = 32
+DEFAULT_PARQUET_CODEC: ParquetCodec = "snappy"
 DEFAULT_RANDOM_PREFIX_LENGTH = 2
 MAX_RANDOM_PREFIX_LENGTH = 8
 DEFAULT_LOG_RETENTION_MS = 30 * DAY_MS
 DEFAULT_DELETED_FILE_RETENTION_MS = 7 * DAY_MS
 
+_CODECS: dict[str, ParquetCodec] = {
+    "uncompressed": "none",
+    "none": "none",
+    "snappy": "snappy",
+    "gzip": "gzip",
+    "lz4": "lz4",
+    "lz4_raw": "lz4",
+    "zstd": "zstd",
+}
 _MICROSECONDS = {
     "microsecond": 1,
     "millisecond": 1_000,
@@ -158,6 +171,27 @@ def isolation_level(configuration: Configuration) -> IsolationLevel:
             return "WriteSerializable"
         case _:
             raise _bad(ISOLATION_LEVEL, found, "WriteSerializable or Serializable")
+
+
+def parquet_codec(configuration: Configuration) -> ParquetCodec:
+    """How new data files are compressed."""
+    text = configuration.get(PARQUET_CODEC)
+    if text is None:
+        return DEFAULT_PARQUET_CODEC
+    found = _CODECS.get(text.strip().lower())
+    if found is None:
+        raise _bad(PARQUET_CODEC, text, f"one of {', '.join(_CODECS)}")
+    return found
+
+
+def parquet_pages(configuration: Configuration) -> Literal["1.0", "2.0"]:
+    """The format of the data pages of new data files."""
+    text = configuration.get(PARQUET_FORMAT_VERSION, "1.0.0")
+    if text == "1.0.0":
+        return "1.0"
+    if not re.fullmatch(r"2\.[0-9]+\.[0-9]+", text):
+        raise _bad(PARQUET_FORMAT_VERSION, text, "1.0.0 or 2.12.0")
+    return "2.0"
 
 
 def random_prefix_length(configuration: Configuration, *, mapped: bool = False) -> int | None:
@@ -270,6 +304,8 @@ _GETTERS: dict[str, Callable[[Configuration], object]] = {
     LOG_RETENTION: log_retention_ms,
     MIN_READER_VERSION: lambda configuration: _integer(configuration, MIN_READER_VERSION, least=1),
     MIN_WRITER_VERSION: requested_writer_version,
+    PARQUET_CODEC: parquet_codec,
+    PARQUET_FORMAT_VERSION: parquet_pages,
     RANDOM_PREFIX_LENGTH: random_prefix_length,
     SET_TRANSACTION_RETENTION: set_transaction_retention_ms,
 } | {
@@ -299,8 +335,6 @@ _OTHERS = frozenset(
         "delta.compatibility.symlinkFormatManifest.enabled",
         "delta.dropFeatureTruncateHistory.retentionDuration",
         "delta.enableFullRetentionRollback",
-        "delta.parquet.compression.codec",
-        "delta.parquet.format.version",
         "delta.requireCheckpointProtectionBeforeVersion",
         "delta.sampleRetentionDuration",
         "delta.targetFileSize",

@@ -113,7 +113,9 @@ def _least(features: frozenset[str], least: Protocol) -> Protocol:
             ):
                 return legacy
     reader_version = least.min_reader_version
-    for_readers = tuple(sorted(features_for_readers(features)))
+    for_readers = tuple(
+        sorted(features_for_readers(features) | frozenset(least.reader_features or ()))
+    )
     lists = bool(for_readers) or reader_version == MAX_READER_VERSION
     return Protocol(
         min_reader_version=MAX_READER_VERSION if lists else reader_version,

@@ -46,6 +46,8 @@ def test_what_changes_nothing_commits_nothing(table):
         ({"delta.columnMapping.mode": "id"}, "from none to id"),
         ({"delta.columnMapping.mode": "names"}, "none, name or id"),
         ({"delta.checkpointPolicy": "v3"}, "classic or v2"),
+        ({"delta.parquet.compression.codec": "brotli"}, "zstd"),
+        ({"delta.parquet.format.version": "3.0.0"}, "2.12.0"),
     ],
 )
 def test_properties_that_can_not_be_are_refused(table, properties, told):

@@ -79,6 +79,30 @@ def test_random_folders_can_be_had_without_a_mapping(tmp_path: Path):
     assert table.snapshot().to_arrow()["id"].to_pylist() == [1]
 
 
+@pytest.mark.parametrize(
+    ("codec", "ending", "stored"),
+    [
+        ("ZSTD", ".zstd.parquet", "ZSTD"),
+        ("uncompressed", ".parquet", "UNCOMPRESSED"),
+        ("lz4_raw", ".lz4.parquet", "LZ4"),
+        ("gzip", ".gz.parquet", "GZIP"),
+    ],
+)
+def test_files_are_compressed_as_the_table_asks(tmp_path: Path, codec, ending, stored):
+    properties = {
+        "delta.parquet.compression.codec": codec,
+        "delta.parquet.format.version": "2.12.0",
+    }
+    schema = pa.schema([("id", pa.int64())])
+    table = sl.Table.create(tmp_path / "t", schema=schema, properties=properties)
+    table.append(pa.table({"id": [1]}))
+    path = table.snapshot().files()[0].path
+    assert path.endswith(f"-c000{ending}")
+    footer = pq.read_metadata(tmp_path / "t" / path)
+    assert footer.row_group(0).column(0).compression == stored
+    assert table.snapshot().to_arrow()["id"].to_pylist() == [1]
+
+
 def test_columns_for_statistics_are_named_as_people_do(tmp_path: Path):
     table = made(tmp_path / "t", **{"delta.dataSkippingStatsColumns": "s.x,gone"})
     table.append(pa.Table.from_pylist(ROWS, schema=SCHEMA))

@@ -69,6 +69,14 @@ def test_a_query_goes_on_where_its_checkpoint_is(arrivals, table, checkpoint):
     assert table.snapshot().txn_version("agg") == 2
 
 
+def test_a_batch_brings_its_columns_where_that_is_allowed(arrivals, tmp_path, checkpoint):
+    narrow = sl.Table.create(tmp_path / "narrow", schema=pa.schema([("id", pa.int64())]))
+    arrivals.add(1)
+    sink = ForeachBatchSink(narrow.url, app_id="agg", merge_schema=True)
+    drain(arrivals.rows, sink, checkpoint)
+    assert narrow.snapshot().to_arrow().to_pylist() == [{"id": 1, "name": "n1"}]
+
+
 def forget_last_commit(checkpoint):
     """As if Spark had died after the sink returned and before it noted the batch as done."""
     commits = sorted((checkpoint / "commits").glob("[0-9]*"), key=lambda path: int(path.name))
