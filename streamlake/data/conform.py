@@ -47,7 +47,7 @@ def conform(data: Tabular, schema: pa.Schema) -> pa.Table:
     if isinstance(data, pa.Table):
         return _conform(data, schema)
     parts = list(conform_parts(data, schema))
-    return pa.concat_tables(parts) if parts else schema.empty_table()
+    return pa.concat_tables(parts) if parts else pa.Table.from_batches([], schema)
 
 
 def conform_parts(data: Tabular, schema: pa.Schema) -> Iterator[pa.Table]:
@@ -64,7 +64,7 @@ def conform_parts(data: Tabular, schema: pa.Schema) -> Iterator[pa.Table]:
         yield _conform(pa.Table.from_batches([data]), schema)
     else:
         with _reader(data) as reader:
-            _conform(reader.schema.empty_table(), schema)
+            _conform(pa.Table.from_batches([], reader.schema), schema)
             for batch in reader:
                 yield _conform(pa.Table.from_batches([batch]), schema)
 

@@ -34,7 +34,7 @@ def joined(tables: Iterable[pa.Table], schema: pa.Schema) -> pa.Table:
         tables: All of ``schema``.
         schema: Of the result, should there be no table.
     """
-    parts = [schema.empty_table(), *tables]
+    parts = [pa.Table.from_batches([], schema), *tables]
     if schema.names:
         return pa.concat_tables(parts)
     rows = sum(part.num_rows for part in parts)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import replace
 from os import PathLike
 
+import pyarrow as pa
+
 from streamlake.clock import SYSTEM_CLOCK, Clock
 from streamlake.errors import InvalidInputError, TableReplacedError
 from streamlake.log import Log
@@ -159,7 +161,7 @@ class TableSource:
         if reading is None:
             first, columns = log.definition(tailer.first_version), self._options.columns
             reading = reading_of(first.metadata, first.protocol, columns, where=log.url)
-        empty = Batch(data=reading.projected_schema.empty_table(), offset=start)
+        empty = Batch(data=pa.Table.from_batches([], reading.projected_schema), offset=start)
         return self._positioned(empty)
 
     def _running(self) -> tuple[Tailer, Generator[Batch | None, None, None]]:
@@ -183,7 +185,7 @@ class TableSource:
             return None
         if passed.reservoir_version - self._emitted_version < EMPTY_VERSIONS_PER_BATCH:
             return None
-        empty = Batch(data=reading.projected_schema.empty_table(), offset=passed)
+        empty = Batch(data=pa.Table.from_batches([], reading.projected_schema), offset=passed)
         return self._positioned(empty)
 
     def _opened(self) -> Log:
