@@ -14,7 +14,7 @@ from streamlake.errors import CorruptTableError, UnsupportedFeatureError
 from streamlake.protocol import properties as props
 from streamlake.protocol.actions import Metadata, Protocol
 from streamlake.protocol.schema.facts import SchemaFacts, schema_facts
-from streamlake.protocol.schema.widening import TYPE_CHANGES, is_widening
+from streamlake.protocol.schema.widening import TYPE_CHANGES, keeps_values
 
 MAX_READER_VERSION = 3
 """The newest reader version there is; from it on the protocol lists reader features."""
@@ -195,7 +195,7 @@ def _unreadable(metadata: Metadata) -> list[str]:
     found += sorted(
         f"the type change {before} to {after}"
         for before, after in changes
-        if not is_widening(before, after)
+        if not keeps_values(before, after)
     )
     return found
 

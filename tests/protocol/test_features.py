@@ -16,7 +16,7 @@ from streamlake.protocol import (
     check_writable,
     protocol_for,
 )
-from streamlake.protocol.schema.widening import is_widening
+from streamlake.protocol.schema.widening import is_widening, keeps_values
 
 WHERE = "file:///t"
 PLAIN = Metadata("id", schema_string='{"type":"struct","fields":[]}')
@@ -241,6 +241,21 @@ def test_a_type_change_that_is_no_widening_is_refused_and_told(changes, told):
 )
 def test_the_widenings_are_those_of_the_protocol(before, after, allowed):
     assert is_widening(before, after) is allowed
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "readable"),
+    [
+        ("byte", "decimal(4,1)", True),
+        ("byte", "decimal(3,1)", False),
+        ("short", "decimal(6,1)", True),
+        ("long", "decimal(19,0)", True),
+        ("integer", "decimal(11,2)", False),
+        ("long", "double", False),
+    ],
+)
+def test_a_change_of_type_that_keeps_every_value_is_read(before, after, readable):
+    assert keeps_values(before, after) is readable
 
 
 def test_a_feature_of_a_nested_field_counts():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -22,6 +23,8 @@ _INTEGERS = ("byte", "short", "integer", "long")
 _DECIMAL = re.compile(r"decimal\(\s*([0-9]{1,2})\s*,\s*([0-9]{1,2})\s*\)")
 _DIGITS = {"byte": 10, "short": 10, "integer": 10, "long": 20}
 """How many digits left of the point a decimal needs to take the place of an integer."""
+_FEWEST_DIGITS = {"byte": 3, "short": 5, "integer": 10, "long": 19}
+"""How many any integer of the type needs."""
 _WIDER = {
     ("float", "double"),
     ("byte", "double"),
@@ -38,6 +41,18 @@ def is_widening(before: str, after: str) -> bool:
         before: Delta's name of a type, as in ``fromType``.
         after: Delta's name of a type, as in ``toType``.
     """
+    return _is_wider(before, after, _DIGITS)
+
+
+def keeps_values(before: str, after: str) -> bool:
+    """Whether data of one type can be read as the other: also what early writers widened to.
+
+    Before the feature was final, integers became decimals of just as many digits as they need.
+    """
+    return _is_wider(before, after, _FEWEST_DIGITS)
+
+
+def _is_wider(before: str, after: str, digits_needed: Mapping[str, int]) -> bool:
     if (before, after) in _WIDER:
         return True
     if before in _INTEGERS and after in _INTEGERS:
@@ -46,8 +61,8 @@ def is_widening(before: str, after: str) -> bool:
     if wide is None:
         return False
     digits, scale = int(wide[1]) - int(wide[2]), int(wide[2])
-    if before in _DIGITS:
-        return digits >= _DIGITS[before]
+    if before in digits_needed:
+        return digits >= digits_needed[before]
     narrow = _DECIMAL.fullmatch(before)
     if narrow is None or before == after:
         return False
