@@ -20,7 +20,7 @@ from streamlake.operations.create import create
 from streamlake.operations.history import CommitRecord, find_marker, history
 from streamlake.operations.merge_schema import merge_schema
 from streamlake.operations.optimize import OptimizeResult, optimize
-from streamlake.operations.read import read_rows
+from streamlake.operations.read import list_files, read_rows
 from streamlake.operations.travel import version_at
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "drop_columns",
     "find_marker",
     "history",
+    "list_files",
     "merge_schema",
     "optimize",
     "read_rows",
