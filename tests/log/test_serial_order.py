@@ -19,8 +19,8 @@ import streamlake as sl
 from conflict_cells import SCHEMA, properties
 from streamlake.log import Log, Transaction, removal
 from streamlake.protocol import AddFile
-from streamlake.storage import MemoryStore
-from streamlake.testing import ManualClock, TableBuilder
+from streamlake.storage import MemoryStore, ObjectStore
+from streamlake.testing import Fault, FaultyStore, ManualClock, TableBuilder
 
 Kind: TypeAlias = Literal["append", "delete", "update", "copy", "overwrite", "optimize", "read"]
 Rows: TypeAlias = dict[str, list[int]]
@@ -110,7 +110,7 @@ class Staged:
     version: int = -1
 
 
-def stage(step: Step, new: int, store: MemoryStore, clock: ManualClock) -> Staged:
+def stage(step: Step, new: int, store: ObjectStore, clock: ManualClock) -> Staged:
     table = sl.Table(Log(store, clock=clock))
     snapshot = table.log.snapshot()
     files = snapshot.files()
@@ -159,7 +159,7 @@ class History:
     """The table's, by version."""
 
 
-def play(plan: Sequence[Step], store: MemoryStore) -> History:
+def play(plan: Sequence[Step], store: ObjectStore) -> History:
     """Stage each step in turn, and commit it when others have been staged meanwhile."""
     clock = ManualClock()
     waiting: list[tuple[int, Staged]] = []
@@ -224,12 +224,25 @@ def one_after_the_other(order: Sequence[Staged]) -> Rows:
 
 
 plans = st.lists(steps, min_size=2, max_size=6)
+faults = st.lists(
+    st.builds(
+        Fault,
+        kind=st.sampled_from(["lost_after", "lost_before", "conflict", "late"]),
+        path=st.just("_delta_log/0"),
+        nth=st.integers(1, 9),
+        times=st.integers(1, 2),
+        after=st.integers(1, 4),
+    ),
+    max_size=4,
+)
 
 
 @settings(max_examples=200)
-@given(plan=plans)
-def test_serializable_histories_are_those_of_the_log_order(plan, empty_tables):
-    history = play(plan, table_in_memory(empty_tables["Serializable"]))
+@given(plan=plans, faults=st.just([]) | faults)
+def test_serializable_histories_are_those_of_the_log_order(plan, faults, empty_tables):
+    store = FaultyStore(table_in_memory(empty_tables["Serializable"]), faults)
+    history = play(plan, store)
+    assert len(history.rows) == 1 + len(history.committed)
     for count, staged in enumerate(history.committed):
         before = history.rows[staged.version - 1]
         assert {p: before[p] for p in staged.step.reads} == {
