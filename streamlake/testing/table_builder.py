@@ -16,13 +16,12 @@ from streamlake import operations
 from streamlake.clock import SYSTEM_CLOCK, Clock
 from streamlake.data import Tabular
 from streamlake.errors import InvalidInputError
-from streamlake.log import Log, Transaction, list_log
+from streamlake.log import Log, Transaction, list_log, removal
 from streamlake.operations.append import Markers
 from streamlake.protocol import (
     LAST_CHECKPOINT,
     Action,
     AddFile,
-    RemoveFile,
     commit_path,
     commit_version,
     encode_actions,
@@ -261,23 +260,11 @@ def _replace_files(
         Transaction(
             operation=operation,
             adds=tuple(new),
-            removes=tuple(_removed(add, now_ms) for add in old),
+            removes=tuple(removal(add, now_ms=now_ms) for add in old),
             read_version=log.head.version,
             staged_schema=metadata.schema_string,
             staged_partitions=metadata.partition_columns,
         )
-    )
-
-
-def _removed(add: AddFile, now_ms: int) -> RemoveFile:
-    return RemoveFile(
-        path=add.path,
-        data_change=True,
-        deletion_timestamp=now_ms,
-        extended_file_metadata=True,
-        partition_values=add.partition_values,
-        size=add.size,
-        deletion_vector=add.deletion_vector,
     )
 
 
