@@ -29,6 +29,7 @@ from streamlake.data.table_columns import TableColumns
 from streamlake.errors import (
     ConstraintViolationError,
     CorruptTableError,
+    InvalidInputError,
     LimitExceededError,
     UnsupportedFeatureError,
 )
@@ -165,6 +166,10 @@ class DataFile:
         except CorruptTableError as error:
             error.where = self.where
             raise
+        except InvalidInputError as error:
+            raise self._corrupt(f"partition column {field.name!r} of the type {field.type}") from (
+                error
+            )
         return pa.scalar(value, field.type)
 
     def _stored_names(self) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from streamlake.errors import CorruptTableError
 from streamlake.protocol import ColumnMapping, Metadata, Protocol, column_mapping
 
 
@@ -33,9 +34,19 @@ def table_columns(protocol: Protocol, metadata: Metadata, *, where: str = "") ->
     """The columns of a table at one version.
 
     Raises:
+        CorruptTableError: It is partitioned by a column that it does not have; or as
+            ``column_mapping``.
         TableError: As ``column_mapping``.
     """
     mapping = column_mapping(protocol, metadata, where=where)
+    unknown = set(metadata.partition_columns).difference(mapping.logical.names)
+    if unknown:
+        raise CorruptTableError(
+            "The table is partitioned by a column that it does not have.",
+            where=where,
+            found=f"{', '.join(sorted(unknown))}; columns {', '.join(mapping.logical.names)}",
+            remedy="A faulty writer made the metaData action; have it repaired.",
+        )
     return TableColumns(mapping, metadata.partition_columns)
 
 

@@ -50,7 +50,7 @@ _DATE = re.compile(r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})")
 _TIMESTAMP = re.compile(
     r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})"
     r"(?:[T ]([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?:\.([0-9]{1,9}))?)?"
-    r"(?: ?(Z|UTC|[+-][0-9]{2}:?[0-9]{2}))?"
+    r"(?: ?(Z|UTC|[+-][0-9]{2}:?[0-9]{2}(?::[0-9]{2})?))?"
 )
 _MAX_FLOAT32 = 3.4028234663852886e38
 _DECIMAL_DIGITS = 76
@@ -280,7 +280,9 @@ def _decode_timestamp(text: str, kind: pa.TimestampType) -> datetime:
 def _zone(text: str | None) -> timezone:
     if text is None or text in {"Z", "UTC"}:
         return UTC
-    offset = timedelta(hours=int(text[1:3]), minutes=int(text[-2:]))
+    digits = text[1:].replace(":", "")
+    hours, minutes, seconds = int(digits[:2]), int(digits[2:4]), int(digits[4:] or 0)
+    offset = timedelta(hours=hours, minutes=minutes, seconds=seconds)
     return timezone(-offset if text[0] == "-" else offset)
 
 

@@ -224,6 +224,7 @@ def test_what_readers_must_know_and_we_do_not_is_refused_with_the_version(featur
         ("timestamp", "2024-02-29 12:34:56.789", "2024-02-29T12:34:56.789000+00:00"),
         ("timestamp", "2024-02-29T12:34:56.789000Z", "2024-02-29T12:34:56.789000+00:00"),
         ("timestamp", "2024-02-29T12:34:56+02:00", "2024-02-29T10:34:56+00:00"),
+        ("timestamp", "1880-01-01 00:00:00 -07:52:58", "1880-01-01T07:52:58+00:00"),
         ("timestamp_ntz", "2024-02-29 12:34:56", "2024-02-29T12:34:56"),
         ("timestamp_ntz", "2024-02-29T12:34:56.5", "2024-02-29T12:34:56.500000"),
         ("timestamp_ntz", "2024-02-29", "2024-02-29T00:00:00"),
@@ -241,6 +242,28 @@ def test_partition_values_of_times_are_read_in_every_form(kind, value, expected)
     commit(store, 0, features("timestampNtz"), metadata, add)
     (row,) = rows_of(store)
     assert row["p"].isoformat() == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "column", "found"),
+    [
+        ("long", "q", "'?q; columns n, p"),
+        ({"type": "array", "elementType": "long", "containsNull": True}, "p", "list"),
+        ("variant", "p", "variant"),
+    ],
+)
+def test_a_partition_column_that_can_be_none_is_a_corrupt_table(kind, column, found):
+    store = MemoryStore()
+    metadata = Metadata(
+        "id",
+        schema_string=schema_json(field("n"), field("p", kind)),
+        partition_columns=(column,),
+    )
+    add = file_of(store, pa.table({"n": [1]}), partition={column: "1"})
+    commit(store, 0, features("variantType"), metadata, add)
+    for read in (rows_of, lambda store: list(opened(store).tail(stop="latest"))):
+        with pytest.raises(sl.CorruptTableError, match=found):
+            read(store)
 
 
 def test_void_columns_are_null_wherever_they_stand():

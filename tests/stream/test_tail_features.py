@@ -68,6 +68,15 @@ def test_an_optimize_reads_what_is_left():
     assert all_numbers(table) == left
 
 
+def test_an_optimize_of_files_of_which_nothing_is_left_removes_them():
+    table = new_table()
+    for first in (0, 10, 20, 30):
+        commit(table, with_vector(stage(table, first, first + 1), 0, 1))
+    assert table.optimize().files_added == 0
+    assert list(table.snapshot().files()) == []
+    assert all_numbers(table) == []
+
+
 # -------------------------------------------------------------------------------------------------
 # Column mapping
 
