@@ -14,17 +14,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-import msgspec
-
 from streamlake.clock import Clock
 from streamlake.errors import (
     ClockError,
-    CorruptTableError,
     ObjectNotFoundError,
     StreamlakeError,
     TableError,
 )
-from streamlake.log.checkpoint.reader import ParquetPart, corrupt_checkpoint
+from streamlake.log.checkpoint.opening import open_checkpoint
+from streamlake.log.checkpoint.reader import corrupt_checkpoint
 from streamlake.log.head import DEFINING_ACTIONS, Definition, Head
 from streamlake.log.limits import Limits
 from streamlake.log.segment import list_log
@@ -39,7 +37,6 @@ from streamlake.protocol import (
     Sidecar,
     check_writable,
     commit_path,
-    decode_actions,
     is_sidecar,
     log_retention_ms,
     parse_checksum,
@@ -207,27 +204,17 @@ class LogCleaner:
     def _check_serves(self, paths: Sequence[str]) -> None:
         """Refuse a checkpoint that can't be read or that lacks a sidecar."""
         where = f"{self._store.url}/{paths[0]}"
-        kinds = {type(action) for action in self._small_actions(paths, DEFINING_ACTIONS)}
-        if not {Protocol, Metadata} <= kinds:
+        actions = self._small_actions(paths, (*DEFINING_ACTIONS, "sidecar"))
+        if not {Protocol, Metadata} <= {type(action) for action in actions}:
             raise corrupt_checkpoint(where, "no protocol or no metadata")
-        for name in self._sidecar_names(paths):
+        for name in _sidecar_names(actions):
             try:
                 self._store.stat(f"{SIDECAR_DIR}/{name}")
             except ObjectNotFoundError as error:
                 raise corrupt_checkpoint(where, f"sidecar {name} is missing") from error
 
-    def _small_actions(self, paths: Sequence[str], kinds: Sequence[str]) -> list[Action]:
-        if paths[0].endswith(".parquet"):
-            parts = [ParquetPart(self._store, path) for path in paths]
-            return [a for kind in kinds for part in parts for a in part.small_actions(kind)]
-        try:
-            return decode_actions(self._store.get(paths[0]))
-        except (msgspec.DecodeError, ObjectNotFoundError) as error:
-            raise corrupt_checkpoint(f"{self._store.url}/{paths[0]}", str(error)) from error
-
-    def _sidecar_names(self, paths: Sequence[str]) -> set[str]:
-        actions = self._small_actions(paths, ("sidecar",))
-        return {_file_name(action.path) for action in actions if isinstance(action, Sidecar)}
+    def _small_actions(self, paths: Sequence[str], kinds: Sequence[str]) -> tuple[Action, ...]:
+        return open_checkpoint(self._store, paths, actions=kinds, limits=self._limits).actions
 
     def _orphans(self, expired: Sequence[ObjectMeta]) -> list[ObjectMeta]:
         """Sidecars that no checkpoint names which stays, and that none being written may name."""
@@ -245,8 +232,8 @@ class LogCleaner:
             for meta in list_log(self._store, limits=self._limits):
                 name = parse_log_name(meta.path)
                 if isinstance(name, CheckpointName) and meta.path not in going:
-                    needed |= self._sidecar_names([meta.path])
-        except CorruptTableError:
+                    needed |= _sidecar_names(self._small_actions([meta.path], ("sidecar",)))
+        except TableError:
             logger.warning("no sidecar of %s removed", self._store.url, exc_info=True)
             return []
         return [meta for meta in old if _file_name(meta.path) not in needed]
@@ -304,6 +291,10 @@ def _complete(found: Mapping[CheckpointName, str]) -> list[tuple[int, tuple[str,
         if len(parts) == count
     ]
     return sorted(whole, reverse=True)
+
+
+def _sidecar_names(actions: Sequence[Action]) -> set[str]:
+    return {_file_name(action.path) for action in actions if isinstance(action, Sidecar)}
 
 
 def _file_name(path: str) -> str:

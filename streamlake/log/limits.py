@@ -40,10 +40,23 @@ class Limits:
     error."""
     clean_up_s: float = 10.0
     """How long a clean-up goes on that a checkpoint brought with it. No error."""
+    checkpoint_actions: int = 500_000_000
+    """The most actions of one file of a checkpoint."""
+    checkpoint_block_bytes: int = 2 * 2**30
+    """The most bytes that the block of a checkpoint's columns may take that is decoded in one step,
+    and all actions of one kind that are no files and no tombstones."""
+    checkpoint_column_bytes: int = 16 * 2**30
+    """The most bytes that one column of a checkpoint may take when it is decoded whole."""
+    checkpoint_footer_bytes: int = 64 * 2**20
+    """The largest string in the footer of a checkpoint's file."""
+    checkpoint_footer_elements: int = 10_000_000
+    """The most elements of any list in it."""
     checkpoint_sidecars: int = 10_000
     """The most sidecars of one checkpoint."""
     listed_entries: int = 10_000_000
     """The most log entries of one listing."""
+    lagging_versions: int = 100
+    """How many versions that a listing leaves out are looked for by name. No error."""
     idle_polls_per_listing: int = 64
     """Of that many idle polls of a tail one is a listing, which notices a truncated log."""
 

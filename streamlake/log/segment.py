@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from streamlake.errors import (
     LimitExceededError,
     LogGapError,
     LogTruncatedError,
+    ObjectNotFoundError,
     TableNotFoundError,
     VersionNotFoundError,
 )
@@ -18,6 +20,7 @@ from streamlake.protocol import (
     LOG_DIR,
     CheckpointName,
     CommitName,
+    commit_path,
     parse_checksum,
     parse_compacted,
     parse_log_name,
@@ -106,38 +109,47 @@ def list_log(
 
 
 def find_segment(
-    store: ObjectStore, version: int | None = None, *, hinted: bool = True
+    store: ObjectStore,
+    version: int | None = None,
+    *,
+    hinted: bool = True,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> LogSegment:
     """Find the files that make up ``version``, or the newest one: two requests.
 
-    ``hinted=False`` lists the whole log, whatever ``_last_checkpoint`` says, so that every
-    checkpoint is seen.
+    A listing may lag: a commit that it leaves out, between others or up to the ``version`` asked
+    for, is looked for by its name. ``hinted=False`` lists the whole log, whatever
+    ``_last_checkpoint`` says, so that every checkpoint is seen.
 
     Raises:
         TableNotFoundError: There is neither a commit nor a checkpoint.
         VersionNotFoundError: The version is past the newest.
         LogTruncatedError: The version lies before what the log still holds.
         LogGapError: A commit between two others is missing.
+        LimitExceededError: The log has more entries than the limits allow.
     """
     hint = hinted_version(store) if hinted else 0
     if hint and (version is None or hint <= version):
-        found = _Listing(store, hint, version)
+        found = _Listing(store, hint, version, limits)
         if found.checkpoints:
             return found.segment()
-    return _Listing(store, 0, version).segment()
+    return _Listing(store, 0, version, limits).segment()
 
 
 class _Listing:
     """What one listing of the log shows up to a version."""
 
-    def __init__(self, store: ObjectStore, first_version: int, version: int | None) -> None:
+    def __init__(
+        self, store: ObjectStore, first_version: int, version: int | None, limits: Limits
+    ) -> None:
         self.store = store
+        self.limits = limits
         self.asked = version
         self.commits: dict[int, int] = {}
         self._parts: dict[CheckpointName, str] = {}
         self._compactions: set[tuple[int, int]] = set()
         self._checksums: set[int] = set()
-        for meta in list_log(store, first_version):
+        for meta in list_log(store, first_version, limits=limits):
             self._sort_in(meta)
         self.checkpoints = self._complete_checkpoints()
 
@@ -181,10 +193,11 @@ class _Listing:
         return [(version, paths) for version, _, paths in sorted(complete, reverse=True)]
 
     def segment(self) -> LogSegment:
+        newest_checkpoint = self.checkpoints[0][0] if self.checkpoints else -1
+        self._find_unlisted(newest_checkpoint)
         commits = sorted(self.commits)
         if not commits and not self.checkpoints:
             self._raise_nothing_there()
-        newest_checkpoint = self.checkpoints[0][0] if self.checkpoints else -1
         newest = max(newest_checkpoint, commits[-1] if commits else -1)
         if self.asked is not None and newest != self.asked:
             raise VersionNotFoundError(
@@ -204,6 +217,16 @@ class _Listing:
             compactions=self._compactions_within(after),
             has_checksum=newest in self._checksums,
         )
+
+    def _find_unlisted(self, checkpoint: int) -> None:
+        """Look for commits that the listing leaves out by their names; the first miss ends it."""
+        newest = max(checkpoint, max(self.commits, default=0), self.asked or 0)
+        left_out = (v for v in range(checkpoint + 1, newest + 1) if v not in self.commits)
+        for version in islice(left_out, self.limits.lagging_versions):
+            try:
+                self.commits[version] = self.store.stat(commit_path(version)).modified_ms
+            except ObjectNotFoundError:
+                return
 
     def _compactions_within(self, commits: list[int]) -> tuple[tuple[int, int], ...]:
         return tuple(

@@ -71,13 +71,13 @@ def load_state(
     Raises:
         CorruptTableError: No way leads to the state.
     """
-    segment = find_segment(store, version)
+    segment = find_segment(store, version, limits=limits)
     try:
         return replay_segment(
             store, segment, limits=limits, actions=actions, with_files=with_files
         ), segment
     except CorruptTableError:
-        whole = find_segment(store, version, hinted=False)
+        whole = find_segment(store, version, hinted=False, limits=limits)
         if whole == segment:
             raise
         return replay_segment(

@@ -117,6 +117,24 @@ def commit_times(
             yield name.version, meta.modified_ms
 
 
+def listed_times(
+    store: ObjectStore, first_version: int, newest: int, *, limits: Limits
+) -> dict[int, int]:
+    """By version the store's times, made to rise, from one version to another that is known.
+
+    A listing may lag behind the newest: commits that it leaves out there are asked for by name.
+    """
+    listed = commit_times(store, first_version, limits=limits)
+    found = {version: time_ms for version, time_ms in listed if version <= newest}
+    after = max(found, default=first_version - 1)
+    for version in range(newest, max(after, newest - limits.lagging_versions), -1):
+        try:
+            found[version] = store.stat(commit_path(version)).modified_ms
+        except ObjectNotFoundError:
+            break
+    return rising(found.items())
+
+
 def in_commit_time_ms(store: ObjectStore, version: int, *, limits: Limits) -> int | None:
     """``inCommitTimestamp`` of a commit, None where it has none: one request as a rule.
 
@@ -216,8 +234,7 @@ class Timeline:
 
     @cached_property
     def _stored(self) -> Mapping[int, int]:
-        listed = commit_times(self._store, limits=self._limits)
-        return rising((version, ms) for version, ms in listed if version <= self._newest)
+        return listed_times(self._store, 0, self._newest, limits=self._limits)
 
     def _stored_ms(self, version: int) -> int | None:
         return self._stored[version]

@@ -35,6 +35,8 @@ class LogView:
         self._head: Head | None = None
         self._replay: Replay | None = None
         self._freshness = Freshness(clock)
+        self._read_version = -1
+        """The newest version that was asked for by its number; the head is not below it."""
 
     @property
     def head(self) -> Head:
@@ -58,16 +60,26 @@ class LogView:
         with self.lock:
             head = self._head
             if head is None:
-                return self.load()
+                head = self.load()
+                if head.version >= self._read_version:
+                    return head
             try:
-                for commit in self._winners(head.version + 1):
-                    head = head.after(commit, where=self.store.url)
-                    self.recent.note(commit)
+                head = self._caught_up(head)
+                while head.version < self._read_version:  # a listing that lags may end before it
+                    reached, head = head.version, self._caught_up(head)
+                    if head.version == reached:
+                        break
             except LogTruncatedError:
                 return self.load()
             if head.version == self.head.version and self.is_stale:
                 return self.load()
             return self.see(head)
+
+    def _caught_up(self, head: Head) -> Head:
+        for commit in self._winners(head.version + 1):
+            head = head.after(commit, where=self.store.url)
+            self.recent.note(commit)
+        return head
 
     def definition(self, version: int | None = None) -> Definition:
         """What the table was at ``version``, or is at its newest, without its files.
@@ -97,6 +109,7 @@ class LogView:
             _check_version(version)
         if version is not None and (self._head is None or version != self._head.version):
             replay, _ = load_state(self.store, version, limits=self.limits)
+            self._read_version = max(self._read_version, version)
             return self._readable(replay)
         with self.lock:
             head = self.head if version is not None else self.refresh()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamlake.errors import InvalidInputError, ObjectNotFoundError
-from streamlake.log import Log, Timeline, commit_times, read_commit, rising
+from streamlake.log import Log, Timeline, listed_times, read_commit
 from streamlake.operations.travel import timeline
 from streamlake.protocol import SetTransaction
 
@@ -62,7 +62,7 @@ def history(log: Log, *, limit: int | None = None) -> Iterator[CommitRecord]:
 def _records(log: Log, limit: int | None) -> Iterator[CommitRecord]:
     line = timeline(log)
     first = 0 if limit is None else max(0, log.head.version - limit - LOOK_BACK_VERSIONS)
-    stored_ms = rising(commit_times(log.store, first, limits=log.limits))
+    stored_ms = listed_times(log.store, first, log.head.version, limits=log.limits)
     for version in sorted(stored_ms, reverse=True)[:limit]:
         try:
             yield _record(log, line, version, stored_ms[version])

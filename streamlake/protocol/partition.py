@@ -32,7 +32,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from streamlake.errors import CorruptTableError, InvalidInputError
+from streamlake.errors import CorruptTableError, InvalidInputError, LimitExceededError
 
 Value: TypeAlias = Any
 """What ``pa.Scalar.as_py`` gives for the column's type."""
@@ -54,6 +54,8 @@ _TIMESTAMP = re.compile(
 )
 _MAX_FLOAT32 = 3.4028234663852886e38
 _DECIMAL_DIGITS = 76
+MAX_PARTITION_VALUE_CHARS = 2**20
+"""The longest string of a partition value in the log."""
 _MAX_NUMBER_LENGTH = 400
 """Characters; longer than any number that a type holds."""
 
@@ -91,10 +93,18 @@ def decode_partition_value(text: str | None, kind: pa.DataType) -> Value:
     Raises:
         CorruptTableError: The string spells no value of the type.
         InvalidInputError: The type can't partition a table.
+        LimitExceededError: The string is longer than MAX_PARTITION_VALUE_CHARS.
     """
     codec = _codec(kind)
     if not text:
         return None
+    if len(text) > MAX_PARTITION_VALUE_CHARS:
+        raise LimitExceededError(
+            "A partition value in the log is longer than MAX_PARTITION_VALUE_CHARS.",
+            found=f"{len(text)} characters, beginning with {text[:40]!r}; the limit is "
+            f"{MAX_PARTITION_VALUE_CHARS}",
+            remedy="A faulty writer made the entry; have it write the file's partition again.",
+        )
     try:
         return codec.decode(text, kind)
     except (ValueError, ArithmeticError, struct.error) as error:

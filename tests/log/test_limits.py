@@ -93,6 +93,44 @@ def test_a_listing_is_bounded():
     assert len(list(commit_times(store, 15, limits=Limits(listed_entries=5)))) == 5
 
 
+CHECKPOINT_PAST = {
+    "checkpoint_actions": 3,
+    "checkpoint_block_bytes": 60,
+    "checkpoint_column_bytes": 100,
+}
+
+
+@pytest.mark.parametrize("name", CHECKPOINT_PAST)
+def test_a_checkpoint_past_a_limit_is_told_by_the_limits_name(name):
+    table = TableBuilder().append(times=20).checkpoint().build()
+    limit = CHECKPOINT_PAST[name]
+    bounded = Log(table.log.store, limits=Limits(**{name: limit}))
+    with pytest.raises(sl.LimitExceededError, match="checkpoint is past a limit") as caught:
+        bounded.snapshot().files().column("path")
+    assert f"Limits.{name} is {limit}" in caught.value.found
+
+
+def test_a_column_that_decodes_to_more_than_its_file_is_bounded():
+    table = TableBuilder().append().build()
+    for number in range(100):
+        bomb = add(number, stats='{"numRecords":1,"minValues":{"n":"' + "x" * 10_000 + '"}}')
+        table.log.store.put(commit_path(2 + number), bomb)
+    table.checkpoint()
+    (path,) = [m.path for m in table.log.store.list_from("_delta_log/") if "checkpoint.p" in m.path]
+    assert len(table.log.store.get(path)) < 500_000
+    files = Log(table.log.store, limits=Limits(checkpoint_column_bytes=500_000)).snapshot().files()
+    assert len(files) == 101
+    with pytest.raises(sl.LimitExceededError, match="past a limit"):
+        files.column("stats")
+
+
+def test_a_footer_past_its_limit_is_refused():
+    table = TableBuilder().append(times=3).checkpoint().delete_commits(below=4).build()
+    bounded = Log(table.log.store, limits=Limits(checkpoint_footer_elements=2))
+    with pytest.raises(sl.TableError):
+        bounded.refresh()
+
+
 def test_an_object_that_is_too_large_is_not_fetched_whole(tmp_path):
     path = tmp_path / commit_path(0)
     path.parent.mkdir()

@@ -15,12 +15,13 @@ import pytest
 from hypothesis import given
 
 from strategies import partition_types, text, typed_partition_values
-from streamlake.errors import CorruptTableError, InvalidInputError
+from streamlake.errors import CorruptTableError, InvalidInputError, LimitExceededError
 from streamlake.protocol import (
     decode_partition_value,
     encode_partition_value,
     partition_path,
 )
+from streamlake.protocol.partition import MAX_PARTITION_VALUE_CHARS
 
 TIMESTAMP = pa.timestamp("us", "UTC")
 TIMESTAMP_NTZ = pa.timestamp("us")
@@ -241,3 +242,11 @@ def test_different_values_have_different_folders(values):
 @given(text)
 def test_a_value_never_makes_a_folder_of_its_own(value):
     assert partition_path(["p"], {"p": value}).count("/") == 1
+
+
+def test_a_partition_value_past_the_limit_is_refused():
+    longest = "x" * MAX_PARTITION_VALUE_CHARS
+    assert decode_partition_value(longest, pa.string()) == longest
+    for kind in (pa.string(), pa.int64(), pa.decimal128(38, 0)):
+        with pytest.raises(LimitExceededError, match="MAX_PARTITION_VALUE_CHARS"):
+            decode_partition_value("1" * (MAX_PARTITION_VALUE_CHARS + 1), kind)

@@ -23,6 +23,7 @@ from streamlake.protocol import (
     schema_to_json,
     with_field_metadata,
 )
+from streamlake.protocol.schema.codec import MAX_SCHEMA_CHARS
 
 DOCUMENTED = """
 {"type": "struct", "fields": [
@@ -237,3 +238,9 @@ def test_names_with_dots_are_told_apart_from_nesting():
     struct = pa.struct([("a.b", pa.uint8())])
     with pytest.raises(InvalidInputError, match=r"'c\.`a\.b`'"):
         schema_to_json(pa.schema([("c", struct)]))
+
+
+def test_a_schema_text_past_the_limit_is_refused_before_it_is_parsed():
+    text = '{"type":"struct","fields":[]' + " " * MAX_SCHEMA_CHARS + "}"
+    with pytest.raises(LimitExceededError, match="MAX_SCHEMA_CHARS"):
+        schema_from_json(text)

@@ -63,13 +63,15 @@ def open_checkpoint(
     if not isinstance(name, CheckpointName):
         raise corrupt_checkpoint(f"{store.url}/{paths[0]}", "a name that no checkpoint has")
     if name.kind == "multipart":
-        return _open_parts(store, paths, actions)
+        return _open_parts(store, paths, actions, limits)
     return _open_single(store, paths[0], name, actions, limits)
 
 
-def _open_parts(store: ObjectStore, paths: Sequence[str], actions: Iterable[str]) -> Checkpoint:
+def _open_parts(
+    store: ObjectStore, paths: Sequence[str], actions: Iterable[str], limits: Limits
+) -> Checkpoint:
     """A multi-part checkpoint: its files must be unique, for its parts may be of two writers."""
-    parts = [ParquetPart(store, path) for path in paths]
+    parts = [ParquetPart(store, path, limits=limits) for path in paths]
     for part, path in zip(parts, paths, strict=True):
         if any(part.small_actions(kind) for kind in ("checkpointMetadata", "sidecar")):
             raise corrupt_checkpoint(f"{store.url}/{path}", "a V2 checkpoint in several parts")
@@ -92,7 +94,7 @@ def _open_single(
 ) -> Checkpoint:
     where = f"{store.url}/{path}"
     is_json = name.format == "json"
-    part = _JsonPart(store, path, limits) if is_json else ParquetPart(store, path)
+    part = _JsonPart(store, path, limits) if is_json else ParquetPart(store, path, limits=limits)
     told = _only(part.small_actions("checkpointMetadata"), CheckpointMetadata)
     sidecars = _only(part.small_actions("sidecar"), Sidecar)
     _check_told(told, sidecars, name, where)
@@ -104,7 +106,7 @@ def _open_single(
         )
     if adds.num_rows or removes.num_rows:
         raise corrupt_checkpoint(where, "files and tombstones beside sidecars")
-    parts = _SidecarParts(store, _sidecar_paths(store, sidecars, where, limits))
+    parts = _SidecarParts(store, _sidecar_paths(store, sidecars, where, limits), limits)
     return Checkpoint(
         adds=(ActionColumns(parts, "add", FILE_TYPES, unique_in=where),),
         removes=(ActionColumns(parts, "remove", TOMBSTONE_TYPES),),
@@ -167,12 +169,14 @@ class _SidecarParts:
 
     store: ObjectStore
     paths: Sequence[tuple[str, int]]
+    limits: Limits
     opened: tuple[ParquetPart, ...] | None = None
 
     def __iter__(self) -> Iterator[ParquetPart]:
         if self.opened is None:
             self.opened = tuple(
-                ParquetPart(self.store, path, size_bytes=size) for path, size in self.paths
+                ParquetPart(self.store, path, size_bytes=size, limits=self.limits)
+                for path, size in self.paths
             )
         return iter(self.opened)
 

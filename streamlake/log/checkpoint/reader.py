@@ -16,7 +16,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from streamlake.errors import CorruptTableError, StorageError
+from streamlake.errors import CorruptTableError, LimitExceededError, StorageError
 from streamlake.log.arrays import nulls
 from streamlake.log.checkpoint.columns import SMALL_ACTIONS
 from streamlake.log.files import (
@@ -26,6 +26,7 @@ from streamlake.log.files import (
     Column,
     FileColumns,
 )
+from streamlake.log.limits import DEFAULT_LIMITS, Limits
 from streamlake.protocol import Action
 from streamlake.storage import ObjectStore, RangedFile
 
@@ -33,8 +34,6 @@ WHOLE_FILE_BYTES = 8 * 2**20
 """Checkpoint files up to this size are fetched in one request."""
 BLOCK_ROWS = 65_536
 """How many rows are decoded at a time."""
-_FOOTER_STRING_BYTES = 64 * 2**20
-_FOOTER_ELEMENTS = 10_000_000
 _KEPT = frozenset({"path", "size", "modificationTime", "partitionValues", "deletionVector"})
 """Columns that stay in memory once they are read: narrow, and asked for again and again."""
 
@@ -66,22 +65,34 @@ class ParquetPart:
 
     Raises:
         CorruptTableError: It is missing, torn or garbled; so does each reading of it.
+        LimitExceededError: It holds more than the limits allow; so does each reading of it.
     """
 
-    def __init__(self, store: ObjectStore, path: str, *, size_bytes: int | None = None) -> None:
+    def __init__(
+        self,
+        store: ObjectStore,
+        path: str,
+        *,
+        size_bytes: int | None = None,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> None:
         """Open it: two requests.
 
         Args:
             store: The table's.
             path: Relative to the table's root.
             size_bytes: What it must have, where another file says so.
+            limits: Bounds on what it may hold.
         """
+        self.limits = limits
+        """Bounds on what it may hold."""
         self._store = store
         self._path = path
         self._where = f"{store.url}/{path}"
         with self._told():
             self._file = self._open(size_bytes)
             self._schema = self._file.schema_arrow
+        self.check("checkpoint_actions", self.num_rows, "actions")
 
     @property
     def num_rows(self) -> int:
@@ -95,6 +106,7 @@ class ParquetPart:
             return []
         with self._told():
             column = self._file.read_row_groups(groups, columns=[name])[name]
+            self.check("checkpoint_block_bytes", column.nbytes, f"bytes of {name} actions")
             return [msgspec.convert(row, SMALL_ACTIONS[name]) for row in _rows(column)]
 
     def blocks(
@@ -113,6 +125,7 @@ class ParquetPart:
             while True:
                 with self._told():
                     batch = next(batches, None)
+                    self.check("checkpoint_block_bytes", batch.nbytes if batch else 0, "bytes")
                     block = None if batch is None else self._block(batch, names, types)
                 if block is None:
                     break
@@ -176,9 +189,24 @@ class ParquetPart:
         return pq.ParquetFile(
             source,
             pre_buffer=not self._is_held,
-            thrift_string_size_limit=_FOOTER_STRING_BYTES,
-            thrift_container_size_limit=_FOOTER_ELEMENTS,
+            thrift_string_size_limit=self.limits.checkpoint_footer_bytes,
+            thrift_container_size_limit=self.limits.checkpoint_footer_elements,
         )
+
+    def check(self, name: str, value: int, unit: str) -> None:
+        """Refuse what is past the limit of that name.
+
+        Raises:
+            LimitExceededError: It is.
+        """
+        limit = getattr(self.limits, name)
+        if value > limit:
+            raise LimitExceededError(
+                "The checkpoint is past a limit.",
+                where=self._where,
+                found=f"{value} {unit} when it is decoded; Limits.{name} is {limit}",
+                remedy=f"Raise Limits.{name} if the file is sound.",
+            )
 
     def _check_unchanged(self) -> None:
         """Another writer may have put a checkpoint of the same version in this one's place."""
@@ -236,7 +264,7 @@ class ActionColumns:
         held = self._held.get(name)
         if held is not None:
             return held
-        chunks: Any = [chunk for block in self.blocks([name]) for chunk in block.column(0).chunks]
+        chunks: Any = list(self._chunks(name))
         kind: Any = self._types[name]
         column: Column = pa.chunked_array(chunks, type=kind)
         if name == "path" and self._unique_in and len(column.unique()) != len(column):
@@ -244,6 +272,14 @@ class ActionColumns:
         if name in _KEPT:
             self._held[name] = column
         return column
+
+    def _chunks(self, name: str) -> Iterator[pa.Array[Any]]:
+        size_bytes = 0
+        for part in self._parts:
+            for block in part.blocks(self._action, (name,), self._types):
+                size_bytes += block.nbytes
+                part.check("checkpoint_column_bytes", size_bytes, f"bytes of {name}")
+                yield from block.column(0).chunks
 
     def blocks(self, names: Iterable[str]) -> Iterator[pa.Table]:
         """Columns in blocks of bounded size."""

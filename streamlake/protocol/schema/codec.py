@@ -44,6 +44,9 @@ from streamlake.protocol.schema.variant import VariantType
 MAX_SCHEMA_DEPTH = 32
 """How many structs, arrays and maps may lie inside of one another in a column."""
 
+MAX_SCHEMA_CHARS = 32 * 2**20
+"""The longest ``schemaString`` that is parsed."""
+
 _METADATA_PREFIX = b"delta."
 
 _PRIMITIVES: dict[str, pa.DataType] = {
@@ -114,9 +117,11 @@ def schema_from_json(schema_json: str, *, where: str = "") -> pa.Schema:
     Raises:
         CorruptTableError: It is no schema, or two columns have one name.
         UnsupportedFeatureError: A column is of a type that is not known here.
-        LimitExceededError: Types nest deeper than MAX_SCHEMA_DEPTH.
+        LimitExceededError: Types nest deeper than MAX_SCHEMA_DEPTH, or the text is longer than
+            MAX_SCHEMA_CHARS.
     """
     try:
+        _check_length(schema_json)
         return _parse(schema_json)
     except TableError as error:
         error.where = where
@@ -320,6 +325,15 @@ def _deeper(path: Path, depth: int) -> int:
     if depth >= MAX_SCHEMA_DEPTH:
         raise _too_deep(path)
     return depth + 1
+
+
+def _check_length(schema_json: str) -> None:
+    if len(schema_json) > MAX_SCHEMA_CHARS:
+        raise LimitExceededError(
+            "The table's schema is longer than MAX_SCHEMA_CHARS.",
+            found=f"{len(schema_json)} characters; the limit is {MAX_SCHEMA_CHARS}",
+            remedy="A faulty writer made the metaData action; have it repaired before going on.",
+        )
 
 
 def _too_deep(path: Path) -> LimitExceededError:

@@ -9,6 +9,7 @@ from functools import lru_cache
 import msgspec
 
 from streamlake.protocol.json_bounds import Json
+from streamlake.protocol.schema.codec import MAX_SCHEMA_CHARS
 from streamlake.protocol.schema.widening import TYPE_CHANGES
 
 _VOID = frozenset({"void", "null"})
@@ -32,6 +33,8 @@ class SchemaFacts:
 @lru_cache(maxsize=256)
 def schema_facts(schema_json: str) -> SchemaFacts:
     """The facts of a schema; none of what is no schema, which is told where it is decoded."""
+    if len(schema_json) > MAX_SCHEMA_CHARS:
+        return SchemaFacts()
     try:
         schema = msgspec.json.decode(schema_json)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
