@@ -326,14 +326,16 @@ class Table:
         *,
         type: pa.DataType | None = None,  # noqa: A002 - what it is called everywhere
         nullable: bool | None = None,
+        default: str | None = None,
         comment: str | None = None,
     ) -> CommitResult:
-        """Widen a column's type, change whether it may be null, or say something of it.
+        """Widen a column's type, change whether it may be null, its default or its comment.
 
         Args:
             column: As ``rename_column``.
             type: A wider type; needs ``delta.enableTypeWidening``.
             nullable: False looks at all rows first.
+            default: SQL without columns, for data that leave the column out; "" for null.
             comment: "" for none.
 
         Raises:
@@ -342,7 +344,7 @@ class Table:
             CommitConflictError: A concurrent commit changed the metadata or, for NOT NULL, rows.
         """
         return operations.alter_column(
-            self.log, column, type=type, nullable=nullable, comment=comment
+            self.log, column, type=type, nullable=nullable, default=default, comment=comment
         )
 
     def domain_metadata(self) -> Mapping[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
@@ -32,6 +32,14 @@ Tabular: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | ArrowStr
 """Data that a table takes: Arrow's own, or what exports Arrow (Polars, DuckDB, pandas)."""
 
 
+Fill: TypeAlias = Callable[[pa.Table], pa.Table]
+"""Adds columns that data leave out."""
+
+
+def _nothing_to_fill(rows: pa.Table) -> pa.Table:
+    return rows
+
+
 def conform(data: Tabular, schema: pa.Schema) -> pa.Table:
     """All of ``data`` as one table of exactly ``schema``.
 
@@ -50,8 +58,15 @@ def conform(data: Tabular, schema: pa.Schema) -> pa.Table:
     return pa.concat_tables(parts) if parts else pa.Table.from_batches([], schema)
 
 
-def conform_parts(data: Tabular, schema: pa.Schema) -> Iterator[pa.Table]:
+def conform_parts(
+    data: Tabular, schema: pa.Schema, *, fill: Fill = _nothing_to_fill
+) -> Iterator[pa.Table]:
     """The same, part by part as a stream delivers them; a mismatch shows at the first part.
+
+    Args:
+        data: As ``conform``.
+        schema: As ``conform``.
+        fill: Adds columns that are absent and not to be null.
 
     Raises:
         SchemaMismatchError: As ``conform``.
@@ -59,14 +74,14 @@ def conform_parts(data: Tabular, schema: pa.Schema) -> Iterator[pa.Table]:
         InvalidInputError: As ``conform``.
     """
     if isinstance(data, pa.Table):
-        yield _conform(data, schema)
+        yield _conform(fill(data), schema)
     elif isinstance(data, pa.RecordBatch):
-        yield _conform(pa.Table.from_batches([data]), schema)
+        yield _conform(fill(pa.Table.from_batches([data])), schema)
     else:
         with _reader(data) as reader:
-            _conform(pa.Table.from_batches([], reader.schema), schema)
+            _conform(fill(pa.Table.from_batches([], reader.schema)), schema)
             for batch in reader:
-                yield _conform(pa.Table.from_batches([batch]), schema)
+                yield _conform(fill(pa.Table.from_batches([batch])), schema)
 
 
 def arrow_form(data: Tabular) -> pa.Table | pa.RecordBatch | pa.RecordBatchReader:

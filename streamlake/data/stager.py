@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from streamlake.clock import SYSTEM_CLOCK, Clock
 from streamlake.data.conform import Tabular, conform_parts
+from streamlake.data.defaults import defaults_of
 from streamlake.data.limits import DEFAULT_WRITE_LIMITS, WriteLimits
 from streamlake.data.partitions import FileLayout, file_layout
 from streamlake.data.staging import FileFormat, Staging
@@ -122,7 +123,8 @@ class Stager:
             limits=self.limits,
         )
         try:
-            for part in conform_parts(data, layout.table):
+            fill = defaults_of(self.schema_json, self.clock).fill
+            for part in conform_parts(data, layout.table, fill=fill):
                 staging.take(part)
             return staging.finish()
         except BaseException:

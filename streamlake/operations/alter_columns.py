@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from streamlake.data import read_file, table_columns
 from streamlake.data.constraints import check_not_null
+from streamlake.data.defaults import default_value
 from streamlake.errors import InvalidInputError
 from streamlake.log import CommitResult, Head, Log
 from streamlake.operations.alter import as_json, change_metadata
@@ -34,7 +35,7 @@ from streamlake.protocol.schema.evolution import (
     with_new_name,
     without_column,
 )
-from streamlake.protocol.schema.references import rules_naming
+from streamlake.protocol.schema.references import CURRENT_DEFAULT, rules_naming
 
 CLUSTERING_DOMAIN = "delta.clustering"
 COMMENT = "comment"
@@ -150,9 +151,10 @@ def alter_column(
     *,
     type: pa.DataType | None = None,  # noqa: A002 - what it is called everywhere
     nullable: bool | None = None,
+    default: str | None = None,
     comment: str | None = None,
 ) -> CommitResult:
-    """Change a column's type to a wider one, whether it may be null, or what is said of it.
+    """Change a column's type to a wider one, whether it may be null, its default, its comment.
 
     A column becomes NOT NULL only when no row has null there: all rows are looked at, and rows that
     are committed meanwhile are a conflict.
@@ -162,10 +164,12 @@ def alter_column(
         column: Which, as ``rename_column``.
         type: The new type; ``delta.enableTypeWidening`` must be set.
         nullable: Whether it may be null.
+        default: SQL without columns, for data that leave the column out; "" for null.
         comment: What to say of it; "" for nothing. None leaves each as it is.
 
     Raises:
-        InvalidInputError: There is no such column, or its type can't be widened so.
+        InvalidInputError: There is no such column, its type can't be widened so, or the default is
+            not of it.
         ConstraintViolationError: Rows have null where it is to be NOT NULL.
         CommitConflictError: A concurrent commit changed the metadata or, for NOT NULL, the rows.
     """
@@ -174,8 +178,10 @@ def alter_column(
     path = exact_path(schema, props.column_path(column))
     if type is not None:
         schema = _widened(log, head, schema, path, type)
+    if default is not None:
+        schema = _with_default(log, schema, path, default)
     if comment is not None:
-        schema = with_field(schema, path, lambda field: _commented(field, comment))
+        schema = with_field(schema, path, lambda field: _noted(field, COMMENT, comment))
     read_version = None
     if nullable is not None:
         schema = with_field(schema, path, lambda field: field.with_nullable(nullable))
@@ -296,9 +302,23 @@ def _widened(log: Log, head: Head, schema: pa.Schema, path: Path, kind: pa.DataT
     )
 
 
-def _commented(field: pa.Field[Any], comment: str) -> pa.Field[Any]:
-    metadata = {k: v for k, v in field_metadata(field).items() if k != COMMENT}
-    return with_field_metadata(field, {**metadata, COMMENT: comment} if comment else metadata)
+def _with_default(log: Log, schema: pa.Schema, path: Path, sql: str) -> pa.Schema:
+    if len(path) > 1:
+        raise InvalidInputError(
+            f"Column {dotted(path)!r} can't have a default: it is inside of another one.",
+            where=log.url,
+            remedy="Only whole columns have defaults.",
+        )
+    if sql:
+        kind = field_at(schema, path).type
+        default_value(path[0], sql, kind, now_ms=log.clock.now_ms)
+    return with_field(schema, path, lambda field: _noted(field, CURRENT_DEFAULT, sql))
+
+
+def _noted(field: pa.Field[Any], key: str, text: str) -> pa.Field[Any]:
+    """The field with ``text`` in its metadata; without the key where it is empty."""
+    metadata = {k: v for k, v in field_metadata(field).items() if k != key}
+    return with_field_metadata(field, {**metadata, key: text} if text else metadata)
 
 
 def _check_no_null(log: Log, head: Head, schema: pa.Schema, path: Path) -> int:

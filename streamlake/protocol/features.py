@@ -81,7 +81,7 @@ def _refused(in_use: _Use, *, for_readers: bool = False) -> _Feature:
 
 
 _FEATURES: dict[str, _Feature] = {
-    "allowColumnDefaults": _refused(_column_key("CURRENT_DEFAULT")),
+    "allowColumnDefaults": _Feature(in_use=_column_key("CURRENT_DEFAULT")),
     "appendOnly": _Feature(in_use=_flag(props.APPEND_ONLY)),
     "catalogManaged": _refused(_always, for_readers=True),
     "catalogOwned-preview": _refused(_always, for_readers=True),

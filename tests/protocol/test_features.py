@@ -98,6 +98,7 @@ def test_features_for_writers_may_be_listed_unused(feature):
         (listing("deletionVectors"), set_to(enableDeletionVectors="true")),
         (listing("v2Checkpoint"), set_to(checkpointPolicy="v2")),
         (listing("typeWidening"), set_to(enableTypeWidening="true")),
+        (writers_listing("allowColumnDefaults"), schema_of(CURRENT_DEFAULT="7")),
         (listing("columnMapping"), set_to(**{"columnMapping.mode": "name"})),
         (listing("columnMapping"), set_to(**{"columnMapping.mode": "id"})),
         (Protocol(2, 5), set_to(**{"columnMapping.mode": "name"})),
@@ -129,7 +130,6 @@ def test_a_feature_in_use_that_can_not_be_read_is_refused_by_name(feature, metad
 @pytest.mark.parametrize(
     ("feature", "metadata"),
     [
-        ("allowColumnDefaults", schema_of(CURRENT_DEFAULT="7")),
         ("checkConstraints", set_to(**{"constraints.positive": "c > 0"})),
         ("generatedColumns", schema_of(**{"delta.generationExpression": "d + 1"})),
         ("icebergCompatV1", set_to(enableIcebergCompatV1="true")),
