@@ -64,4 +64,4 @@ class Checkpointing:
 
     def _write(self, version: int) -> None:
         state, _ = load_state(self._store, version, limits=self._limits)
-        write_checkpoint(self._store, state, now_ms=self._clock.now_ms())
+        write_checkpoint(self._store, state, clock=self._clock)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -153,12 +153,19 @@ class Replay:
         Raises:
             CorruptTableError: As ``files``.
         """
+        return pa.concat_tables(list(self.tombstone_blocks()))
+
+    def tombstone_blocks(self) -> Iterator[pa.Table]:
+        """The removed files in blocks of bounded size, by the columns of ``TOMBSTONE_TYPES``.
+
+        Raises:
+            CorruptTableError: As ``files``.
+        """
         self._hide()
-        loose = [action for action in self._loose.values() if isinstance(action, RemoveFile)]
-        tables = [table_of(loose, TOMBSTONE_TYPES)]
         for layer in self._removes:
-            tables += layer.part.blocks(TOMBSTONE_TYPES)
-        return pa.concat_tables(tables)
+            yield from layer.part.blocks(TOMBSTONE_TYPES)
+        loose = [action for action in self._loose.values() if isinstance(action, RemoveFile)]
+        yield table_of(loose, TOMBSTONE_TYPES)
 
     def held(self, keys: Iterable[FileKey]) -> set[FileKey]:
         """Those of ``keys`` that name files of the table, as they were given."""

@@ -33,6 +33,8 @@ CHECKPOINT_INTERVAL = "delta.checkpointInterval"
 COMMIT_COORDINATOR = "delta.coordinatedCommits.commitCoordinator-preview"
 CHECKPOINT_POLICY = "delta.checkpointPolicy"
 COLUMN_MAPPING_MODE = "delta.columnMapping.mode"
+CHECKPOINT_STATS_AS_JSON = "delta.checkpoint.writeStatsAsJson"
+CHECKPOINT_STATS_AS_STRUCT = "delta.checkpoint.writeStatsAsStruct"
 DATA_SKIPPING_NUM_INDEXED_COLS = "delta.dataSkippingNumIndexedCols"
 DATA_SKIPPING_STATS_COLUMNS = "delta.dataSkippingStatsColumns"
 DELETED_FILE_RETENTION = "delta.deletedFileRetentionDuration"
@@ -115,6 +117,16 @@ def checkpoint_policy(configuration: Configuration) -> CheckpointPolicy:
 def cleans_log(configuration: Configuration) -> bool:
     """Whether old log entries go as part of other work; they do unless it is switched off."""
     return flag({ENABLE_EXPIRED_LOG_CLEANUP: "true", **configuration}, ENABLE_EXPIRED_LOG_CLEANUP)
+
+
+def writes_stats_as_json(configuration: Configuration) -> bool:
+    """Whether checkpoints hold statistics as JSON; they do unless it is switched off."""
+    return flag({CHECKPOINT_STATS_AS_JSON: "true", **configuration}, CHECKPOINT_STATS_AS_JSON)
+
+
+def writes_stats_as_struct(configuration: Configuration) -> bool:
+    """Whether checkpoints hold statistics and partition values typed."""
+    return flag(configuration, CHECKPOINT_STATS_AS_STRUCT)
 
 
 def data_skipping_num_indexed_cols(configuration: Configuration) -> int:
@@ -322,8 +334,8 @@ _GETTERS: dict[str, Callable[[Configuration], object]] = {
         ENABLE_TYPE_WIDENING,
         ENABLE_VARIANT_SHREDDING,
         RANDOMIZE_FILE_PREFIXES,
-        "delta.checkpoint.writeStatsAsJson",
-        "delta.checkpoint.writeStatsAsStruct",
+        CHECKPOINT_STATS_AS_JSON,
+        CHECKPOINT_STATS_AS_STRUCT,
         ROW_TRACKING_SUSPENDED,
     )
 }

@@ -57,3 +57,17 @@ ACTION_TYPES: dict[str, pa.StructType] = {
         [("domain", pa.string()), ("configuration", pa.string()), ("removed", pa.bool_())]
     ),
 }
+"""The columns of a V1 checkpoint."""
+
+MANIFEST_TYPES: dict[str, pa.StructType] = {
+    "checkpointMetadata": pa.struct([("version", pa.int64()), ("tags", _STRINGS)]),
+    "sidecar": pa.struct(
+        [
+            ("path", pa.string()),
+            ("sizeInBytes", pa.int64()),
+            ("modificationTime", pa.int64()),
+            ("tags", _STRINGS),
+        ]
+    ),
+}
+"""The further columns of a V2 checkpoint."""

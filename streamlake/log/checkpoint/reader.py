@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from streamlake.errors import CorruptTableError, LimitExceededError, StorageError
 from streamlake.log.arrays import nulls
 from streamlake.log.checkpoint.columns import SMALL_ACTIONS
+from streamlake.log.checkpoint.stats import stats_json
 from streamlake.log.files import (
     FILE_TYPES,
     REQUIRED_COLUMNS,
@@ -34,6 +35,10 @@ WHOLE_FILE_BYTES = 8 * 2**20
 """Checkpoint files up to this size are fetched in one request."""
 BLOCK_ROWS = 65_536
 """How many rows are decoded at a time."""
+BLOCK_BYTES = 64 * 2**20
+"""About how many bytes are decoded at a time, where rows are wide."""
+STATS_PARSED = "stats_parsed"
+_PARSED = f"add.{STATS_PARSED}"
 _KEPT = frozenset({"path", "size", "modificationTime", "partitionValues", "deletionVector"})
 """Columns that stay in memory once they are read: narrow, and asked for again and again."""
 
@@ -112,16 +117,21 @@ class ParquetPart:
     def blocks(
         self, action: str, names: Sequence[str], types: Mapping[str, pa.DataType]
     ) -> Iterator[pa.Table]:
-        """Columns of the ``add`` or ``remove`` actions, block by block; absent ones are null."""
+        """Columns of the ``add`` or ``remove`` actions, block by block; absent ones are null.
+
+        Statistics that are there only typed are given as JSON.
+        """
         groups = self._groups(action)
         if not groups:
             return
         kind = self._schema.field(action).type
-        present = [name for name in names if kind.get_field_index(name) >= 0]
-        columns = [f"{action}.{name}" for name in {"path": None, **dict.fromkeys(present)}]
         for group in groups:
+            read = self._columns(action, [n for n in names if kind.get_field_index(n) >= 0])
+            if "stats" in names and self._is_only_typed(group, action):
+                read = [*(column for column in read if column != f"{action}.stats"), _PARSED]
+            rows = min(BLOCK_ROWS, self._rows_of_block(group, read))
             with self._told():
-                batches = self._file.iter_batches(BLOCK_ROWS, row_groups=[group], columns=columns)
+                batches = self._file.iter_batches(rows, row_groups=[group], columns=read)
             while True:
                 with self._told():
                     batch = next(batches, None)
@@ -143,6 +153,8 @@ class ParquetPart:
         columns = [
             _cast(rows.field(found[name]), types[name])
             if name in found
+            else stats_json(rows.field(found[STATS_PARSED]))
+            if name == "stats" and STATS_PARSED in found
             else nulls(len(rows), types[name])
             for name in names
         ]
@@ -151,15 +163,40 @@ class ParquetPart:
             raise corrupt_checkpoint(self._where, f"files without {', '.join(missing)}")
         return pa.Table.from_arrays(columns, names=list(names))
 
+    def _columns(self, action: str, names: Sequence[str]) -> list[str]:
+        return [f"{action}.{name}" for name in {"path": None, **dict.fromkeys(names)}]
+
+    def _is_only_typed(self, group: int, action: str) -> bool:
+        """Whether a row group has statistics typed and not as JSON."""
+        kind = self._schema.field(action).type
+        if kind.get_field_index(STATS_PARSED) < 0:
+            return False
+        leaves = self._leaves(f"{action}.stats")
+        return all(_is_null(self._file.metadata.row_group(group).column(leaf)) for leaf in leaves)
+
+    def _rows_of_block(self, group: int, columns: Sequence[str]) -> int:
+        """How many rows of a row group come to about BLOCK_BYTES in these columns."""
+        found = self._file.metadata.row_group(group)
+        leaves = {leaf for column in columns for leaf in self._leaves(column)}
+        size_bytes = sum(found.column(leaf).total_uncompressed_size for leaf in leaves)
+        return max(1, BLOCK_BYTES * max(1, found.num_rows) // max(1, size_bytes))
+
+    def _leaves(self, column: str) -> list[int]:
+        """The Parquet columns that make up a column, by its path."""
+        schema = self._file.metadata.schema
+        paths = [schema.column(leaf).path for leaf in range(len(schema))]
+        return [
+            leaf
+            for leaf, path in enumerate(paths)
+            if path == column or path.startswith(f"{column}.")
+        ]
+
     def _groups(self, action: str) -> list[int]:
         """Row groups that may hold an action, by their statistics."""
         if self._schema.get_field_index(action) < 0:
             return []
         metadata = self._file.metadata
-        schema = metadata.schema
-        leaves = [
-            i for i in range(len(schema)) if schema.column(i).path.partition(".")[0] == action
-        ]
+        leaves = self._leaves(action)
         return [
             group
             for group in range(metadata.num_row_groups)
