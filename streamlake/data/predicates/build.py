@@ -37,7 +37,7 @@ from streamlake.data.predicates.kernels import nulls
 from streamlake.data.predicates.tree import Call, Case, Cast, Expression, Literal, children
 from streamlake.errors import InvalidInputError
 
-NULL = Literal(pa.scalar(None, pa.null()))
+NULL = Literal(pa.nulls(1)[0])
 _DECIMAL_OPERATORS = frozenset({"+", "-", "*"})
 
 

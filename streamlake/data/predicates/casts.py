@@ -40,7 +40,7 @@ _TEXT_FORMS: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (
     ),
     (pa.types.is_boolean, r"(?i)^(t|true|y|yes|1|f|false|n|no|0)$"),
 )
-_TRUE = pa.array(["t", "true", "y", "yes", "1"])
+_TRUE = r"(?i)^(t|true|y|yes|1)$"
 
 
 def is_castable(given: pa.DataType, wanted: pa.DataType) -> bool:
@@ -179,8 +179,7 @@ def _from_text(values: Values, wanted: pa.DataType, *, lenient: bool) -> Values:
         raise pa.ArrowInvalid(f"{wrong.as_py()!r} is no {wanted}")
     text = pc.if_else(spelt, text, pa.scalar(None, pa.string()))
     if pa.types.is_boolean(wanted):
-        lowered = pc.utf8_lower(text)
-        return pc.if_else(pc.is_valid(text), pc.is_in(lowered, value_set=_TRUE), None)
+        return pc.match_substring_regex(text, _TRUE)
     if pa.types.is_timestamp(wanted) and wanted.tz is not None:
         zoned = pc.match_substring_regex(text, r"(Z|:[0-9]{2}[+-][0-9]{2}:[0-9]{2}|"
                                          r"\.[0-9]+[+-][0-9]{2}:[0-9]{2})$")  # fmt: skip
