@@ -23,7 +23,6 @@ from streamlake.data.stored import (
     Matcher,
     StoredMismatchError,
     converted,
-    has_field_ids,
 )
 from streamlake.data.table_columns import TableColumns
 from streamlake.errors import (
@@ -124,11 +123,9 @@ class DataFile:
         """By the name of each column that the file holds, where it is and how it is read."""
         stored = list(self._file.schema_arrow)
         matcher = Matcher(by_id=self._table.mapping.mode == "id")
-        siblings = matcher.siblings(stored)
-        if matcher.by_id and stored and not has_field_ids(stored):
-            raise self._corrupt("no Parquet field ids; the table finds its columns by them")
         found: dict[str, _StoredColumn] = {}
         try:
+            siblings = matcher.siblings(stored)
             for field in self._schema:
                 physical = self._table.physical(field)
                 if field.name in self._table.partition_columns or pa.types.is_null(field.type):

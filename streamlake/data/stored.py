@@ -8,7 +8,7 @@ over. A conversion is planned once for a file and then done for every batch of i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias, cast
@@ -35,7 +35,11 @@ class StoredMismatchError(ValueError):
 
 
 class Siblings:
-    """The fields at one place of a file, for finding those of the table among them."""
+    """The fields at one place of a file, for finding those of the table among them.
+
+    Raises:
+        StoredMismatchError: They are to be found by ids, and none has one.
+    """
 
     def __init__(self, fields: Sequence[_Field], *, by_id: bool) -> None:
         self._fields = fields
@@ -44,6 +48,11 @@ class Siblings:
         for place, field in enumerate(fields):
             key = field_id(field) if by_id else field.name
             self._places.setdefault(key, []).append(place)
+        if by_id and self._places.keys() == {None}:
+            raise StoredMismatchError(
+                f"no Parquet field ids of {', '.join(field.name for field in fields)}; "
+                "the table finds its columns by them"
+            )
 
     def find(self, wanted: _Field, path: Path) -> int | None:
         """The place of the field that holds ``wanted``; None where the file has none.
@@ -192,15 +201,6 @@ def field_id(field: _Field) -> int | None:
     """The Parquet field id of a file's field, or of one of a physical schema."""
     found = (field.metadata or {}).get(FIELD_ID)
     return int(found) if found is not None else None
-
-
-def has_field_ids(fields: Iterable[_Field]) -> bool:
-    """Whether any column of a file, or anything inside of one, has a Parquet field id."""
-    return any(
-        field_id(field) is not None
-        or has_field_ids(field.type.field(i) for i in range(field.type.num_fields))
-        for field in fields
-    )
 
 
 def converted(column: Column, convert: Convert | None, kind: pa.DataType) -> Column:

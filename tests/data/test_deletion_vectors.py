@@ -13,7 +13,13 @@ from pyroaring import BitMap64
 from data.deletion import NAME, framed, inline, native, portable, stored, z85
 from streamlake.data import ReadLimits, iter_file, plain_columns, read_file
 from streamlake.data.deletion_vectors import decode_bitmap, decode_z85, vector_path
-from streamlake.errors import CorruptTableError, InvalidInputError, LimitExceededError, TableError
+from streamlake.errors import (
+    CorruptTableError,
+    InvalidInputError,
+    LimitExceededError,
+    TableError,
+    UnsafePathError,
+)
 from streamlake.protocol import AddFile, DeletionVector
 from streamlake.storage.memory import MemoryStore
 
@@ -178,7 +184,17 @@ def test_a_vector_past_the_limit_is_refused(store):
         ids(store, add_of(store, 40, DeletionVector("i", EXAMPLE, 40, 6)), limits=limits)
 
 
-def test_an_absolute_path_that_leaves_the_table_is_refused(store):
-    vector = DeletionVector("p", "file:///etc/deletion_vector.bin", 40, 6, offset=1)
-    with pytest.raises(TableError, match="unsafe"):
-        ids(store, add_of(store, 40, vector))
+@pytest.mark.parametrize(
+    "path",
+    [
+        "file:///etc/deletion_vector.bin",
+        "s3://bucket/deletion_vector.bin",
+        "{root}/../deletion_vector.bin",
+        "{root}/%2e%2e/deletion_vector.bin",
+        "{root}-evil/deletion_vector.bin",
+    ],
+)
+def test_an_absolute_path_that_leaves_the_table_is_refused(store, path):
+    at = path.replace("{root}", store.url.rstrip("/"))
+    with pytest.raises(UnsafePathError):
+        ids(store, add_of(store, 40, DeletionVector("p", at, 40, 6, offset=1)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -105,8 +105,15 @@ def test_an_id_that_the_file_lacks_is_null_and_one_it_has_besides_is_passed_over
 
 
 def test_a_file_without_ids_is_not_read_by_ids():
-    with pytest.raises(CorruptTableError, match="no Parquet field ids"):
+    with pytest.raises(CorruptTableError, match="no Parquet field ids of p1"):
         read(pa.table({"p1": [1]}), mapped("id", LOGICAL, PHYSICAL))
+
+
+def test_a_struct_without_ids_is_not_read_by_ids():
+    inner = pa.struct([("px", pa.int64()), ("py", pa.string())])
+    schema = pa.schema([column("p2", pa.list_(pa.field("element", inner)), 2)])
+    with pytest.raises(CorruptTableError, match="no Parquet field ids of px, py"):
+        read(pa.table([[[]]], schema=schema), mapped("id", LOGICAL, PHYSICAL))
 
 
 def test_one_id_twice_is_corruption():
@@ -312,69 +319,6 @@ def test_a_shredded_variant_is_refused_by_name():
 def test_what_is_no_variant_is_corruption(stored):
     with pytest.raises(CorruptTableError, match="variant"):
         read(pa.table({"v": stored}), plain_columns(pa.schema([("v", VariantType())])))
-
-
-# -------------------------------------------------------------------------------------------------
-# The calendar that changed in 1582
-
-OLD = {
-    "d": date(1500, 1, 1),
-    "t": datetime(1899, 12, 31, tzinfo=UTC),
-    "l": [{"x": [date(1, 1, 1)]}],
-}
-OLD_TYPES = {
-    "d": pa.date32(),
-    "t": pa.timestamp("us", "UTC"),
-    "l": pa.list_(pa.struct([("x", pa.list_(pa.date32()))])),
-}
-
-
-def marked(values: dict[str, Any], metadata: dict[str, str]) -> pa.Table:
-    schema = pa.schema([(name, OLD_TYPES[name]) for name in values], metadata=metadata)
-    return pa.Table.from_pylist([values, dict.fromkeys(values)], schema=schema)
-
-
-@pytest.mark.parametrize(
-    ("footer", "name"),
-    [
-        (footer, name)
-        for footer, names in (
-            ({"org.apache.spark.version": "2.4.8"}, "dtl"),
-            ({"org.apache.spark.version": "3.0.3"}, "t"),
-            ({"org.apache.spark.version": "3.5.0", "org.apache.spark.legacyDateTime": ""}, "dtl"),
-            ({"org.apache.spark.version": "3.5.0", "org.apache.spark.legacyINT96": ""}, "t"),
-        )
-        for name in names
-    ],
-)
-def test_dates_of_the_old_calendar_are_refused_not_guessed(footer, name):
-    rows = marked({name: OLD[name]}, footer)
-    with pytest.raises(UnsupportedFeatureError, match=f"'{name}' has dates or times") as error:
-        read(rows, plain_columns(rows.schema))
-    assert error.value.where.endswith("/f.parquet")
-
-
-@pytest.mark.parametrize(
-    "footer", [{}, {"org.apache.spark.version": "3.5.0"}, {"org.apache.spark.version": "?"}]
-)
-def test_the_same_dates_are_read_where_the_file_is_not_marked(footer):
-    rows = marked(OLD, footer)
-    assert read(rows, plain_columns(rows.schema)).to_pylist()[0] == OLD
-
-
-def test_dates_are_read_where_the_file_is_marked_for_its_times_alone():
-    rows = marked({"d": OLD["d"]}, {"org.apache.spark.version": "3.0.3"})
-    assert read(rows, plain_columns(rows.schema)).to_pylist()[0] == {"d": OLD["d"]}
-
-
-def test_later_dates_of_a_marked_file_are_read():
-    late = {
-        "d": date(1582, 10, 15),
-        "t": datetime(1900, 1, 1, tzinfo=UTC),
-        "l": [{"x": [date(2024, 1, 1)]}],
-    }
-    rows = marked(late, {"org.apache.spark.version": "2.4.8"})
-    assert read(rows, plain_columns(rows.schema)).to_pylist()[0] == late
 
 
 # -------------------------------------------------------------------------------------------------
