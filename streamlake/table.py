@@ -392,22 +392,25 @@ class Table:
             version = operations.version_at(self.log, timestamp)
         return Snapshot(self.log.snapshot(version), self.log.store)
 
-    def confirm_read(self, snapshot: Snapshot) -> CommitResult:
-        """Prove that the rows of ``snapshot`` are still those of the table: commit an empty write.
+    def confirm_read(self, snapshot: Snapshot, *, where: str | None = None) -> CommitResult:
+        """Prove that what was read of ``snapshot`` still holds: commit an empty write.
 
         For decisions that rest on what was read: once this returns, the read is ordered among the
         table's commits at ``result.version``, as if it had been made there. One request as a rule.
 
         Args:
             snapshot: What was read, of this table.
+            where: The SQL condition that it was read by: only rows that may satisfy it count. None
+                where all were.
 
         Raises:
+            InvalidInputError: ``where`` is no condition, or has a part that is not supported.
             ConcurrentAppendError: Rows were added since: read again.
             ConcurrentDeleteReadError: Rows were removed since: read again.
             MetadataChangedError: The table's metadata changed since.
             CommitUnknownError: The outcome could not be learnt in time.
         """
-        return operations.confirm_read(self.log, snapshot.version)
+        return operations.confirm_read(self.log, snapshot._state, where)  # noqa: SLF001
 
     def tail(
         self,

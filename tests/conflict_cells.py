@@ -16,6 +16,7 @@ import msgspec
 import pyarrow as pa
 
 import streamlake as sl
+from streamlake.data.predicates import read_predicate
 from streamlake.log import WHOLE_TABLE, ReadPredicate, Transaction, removal
 from streamlake.protocol import AddFile, Metadata, Protocol
 from streamlake.storage import MemoryStore
@@ -57,21 +58,6 @@ class LetsOneIn(MemoryStore):
             meanwhile, self.meanwhile = self.meanwhile, None
             meanwhile()
         super().put_if_absent(path, data)
-
-
-@dataclass(frozen=True)
-class ByPartition:
-    """Rows of one partition."""
-
-    partition: str
-
-    @property
-    def sql(self) -> str:
-        return f"p = '{self.partition}'"
-
-    def may_match(self, files: Sequence[AddFile], metadata: Metadata) -> bool:
-        assert metadata.partition_columns == ("p",)
-        return any(file.partition_values["p"] == self.partition for file in files)
 
 
 @dataclass(frozen=True)
@@ -181,7 +167,7 @@ def stage(table: sl.Table, operation: Operation, partition: str, *, overlap: boo
     now_ms = table.log.clock.now_ms()
     files = [f for f in snapshot.files() if f.partition_values["p"] == partition]
     new = data([(partition, 100 + OPERATIONS.index(operation))])
-    reads: tuple[ReadPredicate, ...] = (ByPartition(partition),)
+    reads: tuple[ReadPredicate, ...] = (read_predicate(f"p = '{partition}'", snapshot.metadata),)
     adds: tuple[AddFile, ...] = ()
     removed: Sequence[AddFile] = ()
     data_change = operation != "optimize"

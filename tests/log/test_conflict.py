@@ -9,6 +9,7 @@ import pytest
 
 import conflict_cells
 import streamlake as sl
+from streamlake.data.predicates import read_predicate
 from streamlake.log import WHOLE_TABLE, Log, Transaction, removal
 from streamlake.log.recent import RecentCommits
 from streamlake.protocol import (
@@ -126,8 +127,9 @@ def test_a_removed_file_of_unknown_partition_may_have_been_of_any():
     table = handle(store)
     line = {"remove": {"path": "y", "dataChange": True}}
     store.put(commit_path(5), msgspec.json.encode(line) + b"\n")
+    predicate = read_predicate("p = 'no such'", table.log.head.metadata)
     with pytest.raises(sl.ConcurrentDeleteReadError, match="first y"):
-        commit(table, reads=(conflict_cells.ByPartition("no such"),))
+        commit(table, reads=(predicate,))
 
 
 def test_rows_that_only_moved_are_still_those_that_were_read():

@@ -237,7 +237,7 @@ faults = st.lists(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=150)
 @given(plan=plans, faults=st.just([]) | faults)
 def test_serializable_histories_are_those_of_the_log_order(plan, faults, empty_tables):
     store = FaultyStore(table_in_memory(empty_tables["Serializable"]), faults)
@@ -252,7 +252,7 @@ def test_serializable_histories_are_those_of_the_log_order(plan, faults, empty_t
         assert history.rows[staged.version] == done
 
 
-@settings(max_examples=200)
+@settings(max_examples=150)
 @given(plan=plans)
 def test_write_serializable_reads_miss_nothing_but_blind_appends(plan, empty_tables):
     history = play(plan, table_in_memory(empty_tables["WriteSerializable"]))
@@ -265,7 +265,7 @@ def test_write_serializable_reads_miss_nothing_but_blind_appends(plan, empty_tab
             assert not (passed and staged.step.kind == "read")
 
 
-@settings(max_examples=200)
+@settings(max_examples=150)
 @given(plan=plans.map(lambda plan: [step for step in plan if step.kind != "copy"]))
 def test_write_serializable_changes_of_rows_are_those_of_some_order(plan, empty_tables):
     history = play(plan, table_in_memory(empty_tables["WriteSerializable"]))
