@@ -17,7 +17,8 @@ from streamlake.data.rules import has_rules, table_rules
 from streamlake.data.staging import FileFormat, Staging
 from streamlake.data.statistics import statistics_leaves
 from streamlake.errors import InvalidInputError
-from streamlake.protocol.actions import AddFile, Metadata, Protocol
+from streamlake.protocol.actions import AddFile, DomainMetadata, Metadata, Protocol
+from streamlake.protocol.clustering import clustering_columns
 from streamlake.protocol.mapping import MappingMode, column_mapping
 from streamlake.protocol.properties import (
     data_skipping_num_indexed_cols,
@@ -49,6 +50,8 @@ class Stager:
     """The table's properties."""
     mapping_mode: MappingMode = "none"
     """How the names of columns in data files differ from those of the schema."""
+    clustered_by: tuple[tuple[str, ...], ...] = ()
+    """Columns, by their physical names, that have statistics in any case."""
     clock: Clock = SYSTEM_CLOCK
     target_file_size_bytes: int = TARGET_FILE_SIZE_BYTES
     limits: WriteLimits = DEFAULT_WRITE_LIMITS
@@ -60,17 +63,19 @@ class Stager:
         protocol: Protocol,
         metadata: Metadata,
         *,
+        domains: Mapping[str, DomainMetadata] | None = None,
         clock: Clock = SYSTEM_CLOCK,
         target_file_size_bytes: int = TARGET_FILE_SIZE_BYTES,
         limits: WriteLimits = DEFAULT_WRITE_LIMITS,
     ) -> Stager:
-        """A stager for the table of that protocol and metadata, at the root of ``store``."""
+        """A stager for the table of that definition, at the root of ``store``."""
         return cls(
             store=store,
             schema_json=metadata.schema_string,
             partition_columns=metadata.partition_columns,
             configuration=metadata.configuration,
             mapping_mode=column_mapping(protocol, metadata).mode,
+            clustered_by=clustering_columns(protocol, domains or {}),
             clock=clock,
             target_file_size_bytes=target_file_size_bytes,
             limits=limits,
@@ -119,6 +124,7 @@ class Stager:
                 layout.file,
                 num_indexed=data_skipping_num_indexed_cols(self.configuration),
                 columns=self._statistics_columns,
+                always=self.clustered_by,
             ),
             form=FileFormat.of(self.configuration, mapped=layout.mapping.is_mapped),
             clock=self.clock,

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from streamlake.data import Stager, read_file, table_columns
 from streamlake.errors import InvalidInputError
-from streamlake.log import Log, Snapshot, Transaction, canonical_key, removal
+from streamlake.log import Log, Snapshot, Transaction, removal
 from streamlake.protocol import AddFile
 
 DEFAULT_TARGET_BYTES = 128 * 2**20
@@ -55,15 +55,10 @@ def optimize(
     snapshot = log.snapshot()
     bins = _bins(snapshot.files(), target_file_size_bytes)
     added: list[AddFile] = []
-    version = read_version = snapshot.version
-    waiting = {canonical_key(add.key, root_url=log.url) for chosen in bins for add in chosen}
+    version = snapshot.version
     for done, chosen in enumerate(bins, start=1):
-        written, version = rewrite(
-            log, snapshot, chosen, target_file_size_bytes, read_version=read_version
-        )
+        written, version = rewrite(log, snapshot, chosen, target_file_size_bytes)
         added += written
-        waiting -= {canonical_key(add.key, root_url=log.url) for add in chosen}
-        read_version = log.untouched_since(read_version, waiting)
         if on_progress is not None:
             on_progress(done, len(bins))
     removed = [add for chosen in bins for add in chosen]
@@ -98,17 +93,9 @@ def _bins(files: Iterable[AddFile], target_bytes: int) -> list[list[AddFile]]:
 
 
 def rewrite(
-    log: Log,
-    snapshot: Snapshot,
-    chosen: Sequence[AddFile],
-    target_bytes: int,
-    *,
-    read_version: int,
+    log: Log, snapshot: Snapshot, chosen: Sequence[AddFile], target_bytes: int
 ) -> tuple[tuple[AddFile, ...], int]:
-    """Rewrite one bin in one commit; returns the new files and the version.
-
-    ``read_version`` is the snapshot's, or a later one at which the files are known to be there.
-    """
+    """Rewrite one bin in one commit; returns the new files and the version."""
     table = table_columns(snapshot.protocol, snapshot.metadata, where=log.url)
     reader = pa.RecordBatchReader.from_batches(
         snapshot.schema,
@@ -118,6 +105,7 @@ def rewrite(
         log.store,
         snapshot.protocol,
         snapshot.metadata,
+        domains=log.head.domains,
         clock=log.clock,
         target_file_size_bytes=target_bytes,
     )
@@ -129,7 +117,7 @@ def rewrite(
             operation_parameters={"predicate": "[]", "targetSize": str(target_bytes)},
             adds=written,
             removes=tuple(removal(add, now_ms=now_ms, data_change=False) for add in chosen),
-            read_version=read_version,
+            read_version=snapshot.version,
             staged_schema=snapshot.metadata.schema_string,
             staged_partitions=snapshot.metadata.partition_columns,
             staged_configuration=snapshot.metadata.configuration,
