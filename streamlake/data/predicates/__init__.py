@@ -9,21 +9,18 @@ without a match. ``predicate`` is what the rest of streamlake uses.
 from streamlake.data.predicates.evaluate import evaluate
 from streamlake.data.predicates.predicate import (
     SqlPredicate,
-    cast_to,
     columns_read,
     condition,
     expression,
     matching_files,
     matching_rows,
     read_predicate,
-    same_as_column,
 )
 from streamlake.data.predicates.tree import Expression
 
 __all__ = [
     "Expression",
     "SqlPredicate",
-    "cast_to",
     "columns_read",
     "condition",
     "evaluate",
@@ -31,5 +28,4 @@ __all__ = [
     "matching_files",
     "matching_rows",
     "read_predicate",
-    "same_as_column",
 ]
