@@ -1,12 +1,15 @@
 # Everything a contributor runs. Each target builds .venv first where it is missing or stale (.ci/setup).
 # ARGS goes to the program:  make test ARGS="tests/log -k rebase"    make demo ARGS="--engine local"
+# Tests run in PROCESSES processes; in none but pytest's own with  make test PROCESSES=0
 
 SHELL := /bin/bash
 BIN := .venv/bin
 SOURCES := streamlake connectors tests benchmarks examples
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench clean setup
+PROCESSES ?= 2
+
+.PHONY: help demo test test-peers check bench clean setup
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -16,7 +19,10 @@ demo: setup ## watch Kafka stream through Spark into a table and out again, thro
 
 test: ## run the tests; those that need Java are skipped where it is missing
 	@.ci/setup --java
-	@$(BIN)/pytest $(ARGS)
+	@$(BIN)/pytest --numprocesses $(PROCESSES) --dist loadgroup --no-loadscope-reorder --ignore tests/peers $(ARGS)
+
+test-peers: setup ## read random tables with deltalake, DuckDB and Delta on Spark, and theirs here
+	@$(BIN)/pytest tests/peers $(ARGS)
 
 check: setup ## lint, format, types, import floors, spelling
 	$(BIN)/ruff check
@@ -25,7 +31,7 @@ check: setup ## lint, format, types, import floors, spelling
 	$(BIN)/lint-imports
 	$(BIN)/codespell
 
-bench: setup ## measure append and tail side by side with deltalake
+bench: setup ## measure side by side with deltalake; ARGS names some: append tail snapshot replay flat
 	@$(BIN)/python -m benchmarks $(ARGS)
 
 setup: ## build or refresh .venv; the other targets do it by themselves

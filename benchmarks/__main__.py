@@ -1,12 +1,18 @@
-"""Run the benchmarks: ``python -m benchmarks [append] [tail]``; all of them by default."""
+"""Run the benchmarks: ``python -m benchmarks [append] [snapshot] ...``; all of them by default."""
 
 from __future__ import annotations
 
 import sys
 
-from benchmarks import append, tail
+from benchmarks import append, flat, replay, snapshot, tail
 
-BENCHMARKS = {"append": append.main, "tail": tail.main}
+BENCHMARKS = {
+    "append": append.main,
+    "tail": tail.main,
+    "snapshot": snapshot.main,
+    "replay": replay.main,
+    "flat": flat.main,
+}
 
 
 def main() -> int:

@@ -347,6 +347,25 @@ class Table:
             self.log, column, type=type, nullable=nullable, default=default, comment=comment
         )
 
+    def add_constraint(self, name: str, sql: str) -> CommitResult:
+        """Add a CHECK constraint: SQL that must be true for every row, also for those there are.
+
+        Raises:
+            InvalidInputError: The name is taken, or it is no condition that can be computed here.
+            ConstraintViolationError: A row of the table does not satisfy it.
+            CommitConflictError: A concurrent commit added rows or changed the metadata.
+        """
+        return operations.add_constraint(self.log, name, sql)
+
+    def drop_constraint(self, name: str, *, missing_ok: bool = False) -> CommitResult:
+        """Drop a CHECK constraint.
+
+        Raises:
+            InvalidInputError: There is none of that name (unless ``missing_ok``).
+            MetadataChangedError: A concurrent commit changed the metadata.
+        """
+        return operations.drop_constraint(self.log, name, missing_ok=missing_ok)
+
     def domain_metadata(self) -> Mapping[str, str]:
         """The configuration of each metadata domain now: one request when nothing is new."""
         domains = self.log.refresh().domains

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from itertools import count
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -25,6 +26,34 @@ from kafka_jars import BrokerError, JavaMissingError
 # How fast examples come depends on what else the machine does: no test fails by the clock.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
+
+
+ON_SPARK = (
+    "acceptance/test_bridge",
+    "acceptance/test_demo",
+    "connectors/spark/",
+    "examples/",
+    "project/test_docs",
+)
+"""Tests that run on Spark: they take the longest, and one Spark at a time is enough."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Where several processes share the tests, say which belong together.
+
+    Those on Spark go to one process, and begin at once; of the others each file stays whole, for
+    what its tests share is made once.
+    """
+    here = Path(__file__).parent
+
+    def group(item):
+        path = item.path.relative_to(here).as_posix()
+        return "spark" if path.startswith(ON_SPARK) else path
+
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(group(item)))
+    items.sort(key=lambda item: group(item) != "spark")
 
 
 def give_up(error: BrokerError) -> None:

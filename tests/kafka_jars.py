@@ -80,24 +80,25 @@ def kafka_jars() -> Path:
         return folder
     with file_lock(folder.with_suffix(".lock")):
         if not folder.is_dir():
-            fetch_jars(folder)
+            fetch_jars(folder, KAFKA_MODULE, ivy=one_jar(spark_jars(), "ivy-*.jar"))
     return folder
 
 
-def fetch_jars(folder: Path) -> None:
-    """Let Ivy resolve the broker into a folder of its own, and rename that when it is whole."""
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix="kafka-fetch-") as fresh:
-        command = [find_java(), "-jar", one_jar(spark_jars(), "ivy-*.jar")]
-        command += ["-cache", f"{fresh}/ivy", "-dependency", *KAFKA_MODULE, "-confs", "default"]
+def fetch_jars(folder: Path, module: tuple[str, str, str], *, ivy: str) -> None:
+    """Let Ivy resolve a module into a folder of its own, and rename that when it is whole."""
+    _, artifact, version = module
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix="fetch-") as fresh:
+        command = [find_java(), "-jar", ivy]
+        command += ["-cache", f"{fresh}/ivy", "-dependency", *module, "-confs", "default"]
         command += ["-retrieve", f"{fresh}/libs/[artifact]-[revision].[ext]"]
         try:
             done = subprocess.run(
                 command, capture_output=True, text=True, timeout=FETCH_TIMEOUT_S, check=False
             )
         except subprocess.TimeoutExpired as error:
-            raise BrokerError(f"Ivy did not fetch Kafka within {FETCH_TIMEOUT_S} s") from error
-        if done.returncode != 0 or not list(Path(fresh, "libs").glob("kafka_2.13-*.jar")):
+            raise BrokerError(f"Ivy did not fetch {artifact} within {FETCH_TIMEOUT_S} s") from error
+        if done.returncode != 0 or not list(Path(fresh, "libs").glob(f"{artifact}-*.jar")):
             raise BrokerError(
-                f"Ivy could not fetch Kafka {KAFKA_VERSION}:\n{(done.stdout + done.stderr)[-3000:]}"
+                f"Ivy could not fetch {artifact} {version}:\n{(done.stdout + done.stderr)[-3000:]}"
             )
         Path(fresh, "libs").rename(folder)

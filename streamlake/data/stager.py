@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -13,10 +13,12 @@ from streamlake.data.conform import Tabular, conform_parts
 from streamlake.data.defaults import defaults_of
 from streamlake.data.limits import DEFAULT_WRITE_LIMITS, WriteLimits
 from streamlake.data.partitions import FileLayout, file_layout
+from streamlake.data.rules import has_rules, table_rules
 from streamlake.data.staging import FileFormat, Staging
 from streamlake.data.statistics import statistics_leaves
 from streamlake.errors import InvalidInputError
-from streamlake.protocol.actions import AddFile, Metadata, Protocol
+from streamlake.protocol.actions import AddFile, DomainMetadata, Metadata, Protocol
+from streamlake.protocol.clustering import clustering_columns
 from streamlake.protocol.mapping import MappingMode, column_mapping
 from streamlake.protocol.properties import (
     data_skipping_num_indexed_cols,
@@ -48,6 +50,8 @@ class Stager:
     """The table's properties."""
     mapping_mode: MappingMode = "none"
     """How the names of columns in data files differ from those of the schema."""
+    clustered_by: tuple[tuple[str, ...], ...] = ()
+    """Columns, by their physical names, that have statistics in any case."""
     clock: Clock = SYSTEM_CLOCK
     target_file_size_bytes: int = TARGET_FILE_SIZE_BYTES
     limits: WriteLimits = DEFAULT_WRITE_LIMITS
@@ -59,17 +63,19 @@ class Stager:
         protocol: Protocol,
         metadata: Metadata,
         *,
+        domains: Mapping[str, DomainMetadata] | None = None,
         clock: Clock = SYSTEM_CLOCK,
         target_file_size_bytes: int = TARGET_FILE_SIZE_BYTES,
         limits: WriteLimits = DEFAULT_WRITE_LIMITS,
     ) -> Stager:
-        """A stager for the table of that protocol and metadata, at the root of ``store``."""
+        """A stager for the table of that definition, at the root of ``store``."""
         return cls(
             store=store,
             schema_json=metadata.schema_string,
             partition_columns=metadata.partition_columns,
             configuration=metadata.configuration,
             mapping_mode=column_mapping(protocol, metadata).mode,
+            clustered_by=clustering_columns(protocol, domains or {}),
             clock=clock,
             target_file_size_bytes=target_file_size_bytes,
             limits=limits,
@@ -83,7 +89,8 @@ class Stager:
     def stage(self, data: Tabular, *, data_change: bool = True) -> tuple[AddFile, ...]:
         """Write ``data`` into as few files as the target size allows, one or more a partition.
 
-        One request a file. Rows keep their order within a partition. No rows, no files.
+        One request a file. Rows keep their order within a partition. No rows, no files. Generated
+        columns that the data does not bring are computed.
 
         Args:
             data: Anything that gives Arrow data; of a stream only a part is held at a time.
@@ -95,7 +102,9 @@ class Stager:
 
         Raises:
             SchemaMismatchError: The data does not fit the table's schema.
-            ConstraintViolationError: Nulls in NOT NULL.
+            ConstraintViolationError: A row breaks NOT NULL, a constraint, an invariant, or what a
+                generated column is computed from.
+            UnsupportedFeatureError: A constraint of the table can't be computed here; it is named.
             InvalidInputError: No Arrow data, a target size that is not positive, or a property of
                 the table that can't be read.
             StorageError: The store failed. After any error the files that this call wrote are
@@ -115,6 +124,7 @@ class Stager:
                 layout.file,
                 num_indexed=data_skipping_num_indexed_cols(self.configuration),
                 columns=self._statistics_columns,
+                always=self.clustered_by,
             ),
             form=FileFormat.of(self.configuration, mapped=layout.mapping.is_mapped),
             clock=self.clock,
@@ -123,13 +133,20 @@ class Stager:
             limits=self.limits,
         )
         try:
-            fill = defaults_of(self.schema_json, self.clock).fill
-            for part in conform_parts(data, layout.table, fill=fill):
+            for part in self._conformed(data, checked=data_change):
                 staging.take(part)
             return staging.finish()
         except BaseException:
             staging.abandon()
             raise
+
+    def _conformed(self, data: Tabular, *, checked: bool) -> Iterator[pa.Table]:
+        """Parts of exactly the table's schema; rows that it has already keep its rules."""
+        fill = defaults_of(self.schema_json, self.clock).fill
+        if checked and has_rules(self.schema_json, self.configuration):
+            rules = table_rules(self.schema_json, self.configuration)
+            return rules.conform_parts(data, fill=fill)
+        return conform_parts(data, self._layout.table, fill=fill)
 
     @property
     def _layout(self) -> FileLayout:

@@ -101,7 +101,11 @@ def _set(tree: dict[str, Any], path: ColumnPath, value: object) -> None:
 
 @lru_cache(maxsize=256)
 def statistics_leaves(
-    schema: pa.Schema, *, num_indexed: int = 32, columns: tuple[ColumnPath, ...] | None = None
+    schema: pa.Schema,
+    *,
+    num_indexed: int = 32,
+    columns: tuple[ColumnPath, ...] | None = None,
+    always: tuple[ColumnPath, ...] = (),
 ) -> tuple[Leaf, ...]:
     """The leaf columns of ``schema`` that statistics are kept of.
 
@@ -112,11 +116,18 @@ def statistics_leaves(
             all of them.
         columns: The leaves, and structs in place of all leaves below them
             (``delta.dataSkippingStatsColumns``); where given, ``num_indexed`` counts no more.
+        always: Leaves that have statistics whatever the others say.
     """
     leaves = tuple(leaf for i, field in enumerate(schema) for leaf in _leaves(field, (), (i,)))
-    if columns is None:
-        return leaves if num_indexed < 0 else leaves[:num_indexed]
-    return tuple(leaf for leaf in leaves if any(leaf.path[: len(c)] == c for c in columns))
+    if columns is None and num_indexed < 0:
+        return leaves
+    indexed = leaves[:num_indexed] if columns is None else ()
+    named = (*(columns or ()), *always)
+    return tuple(
+        leaf
+        for leaf in leaves
+        if leaf in indexed or any(leaf.path[: len(path)] == path for path in named)
+    )
 
 
 def _leaves(

@@ -44,6 +44,8 @@ class Head:
     """The checkpoint that the next one is counted from; -1 where it knows of none."""
     domains: Mapping[str, DomainMetadata] = field(default_factory=dict)
     """By name, the removed ones too. Not to be changed; a later head may share it."""
+    replayed_actions: int = 0
+    """Adds and removes since that checkpoint, as far as they were seen: what opening replays."""
     in_commit_timestamp_ms: int | None = None
     """``inCommitTimestamp`` of the version's commit; None where it has none, or was not read."""
 
@@ -57,6 +59,7 @@ class Head:
         metadata = commit.metadata or self.metadata
         if commit.protocol is not None or commit.metadata is not None:
             check_readable(protocol, metadata=metadata, where=where, version=commit.version)
+        file_actions = len(commit.adds) + len(commit.removes)
         return Head(
             version=commit.version,
             protocol=protocol,
@@ -65,5 +68,6 @@ class Head:
             file_count=max(0, self.file_count + len(commit.adds) - len(commit.removes)),
             checkpoint_version=self.checkpoint_version,
             domains={**self.domains, **commit.domains} if commit.domains else self.domains,
+            replayed_actions=self.replayed_actions + file_actions,
             in_commit_timestamp_ms=commit.commit_info.in_commit_timestamp_ms,
         )

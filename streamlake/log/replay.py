@@ -85,6 +85,8 @@ class Replay:
         self.domains: dict[str, DomainMetadata] = {}
         self.checkpoint_actions = 0 if checkpoint is None else checkpoint.num_actions
         """Actions of the checkpoint that it began with; its small ones may be left out."""
+        self.replayed_actions = 0
+        """Adds and removes of the commits that were applied."""
         self._root_url = root_url
         self._adds: list[_Layer] = []
         self._removes: list[_Layer] = []
@@ -202,6 +204,7 @@ class Replay:
     def _put(self, action: AddFile | RemoveFile) -> None:
         key = self._canonical(action.key)
         self._loose.pop(key, None)
+        self.replayed_actions += 1
         self._loose[key] = action
         if self._adds:
             self._unhidden.add(key)

@@ -132,9 +132,10 @@ class LogView:
                 protocol=protocol,
                 metadata=metadata,
                 markers=dict(replay.markers),
-                file_count=replay.checkpoint_actions + replay.loose_actions,
+                file_count=replay.checkpoint_actions + replay.replayed_actions,
                 checkpoint_version=max(segment.checkpoint_versions, default=-1),
                 domains=dict(replay.domains),
+                replayed_actions=replay.replayed_actions,
             )
         )
 
@@ -157,7 +158,7 @@ class LogView:
     def note_checkpoint(self, version: int) -> None:
         """Count the commits to the next checkpoint from ``version``."""
         with self.lock:
-            self._head = replace(self.head, checkpoint_version=version)
+            self._head = replace(self.head, checkpoint_version=version, replayed_actions=0)
 
     @property
     def is_stale(self) -> bool:

@@ -16,6 +16,7 @@ from streamlake.operations.append import append, commit_staged, stager
 from streamlake.operations.clean_log import clean_log
 from streamlake.operations.compact_log import compact_log
 from streamlake.operations.confirm import confirm_read
+from streamlake.operations.constraints import add_constraint, drop_constraint
 from streamlake.operations.create import create
 from streamlake.operations.history import CommitRecord, find_marker, history
 from streamlake.operations.merge_schema import merge_schema
@@ -27,6 +28,7 @@ __all__ = [
     "CommitRecord",
     "OptimizeResult",
     "add_columns",
+    "add_constraint",
     "alter_column",
     "append",
     "clean_log",
@@ -35,6 +37,7 @@ __all__ = [
     "confirm_read",
     "create",
     "drop_columns",
+    "drop_constraint",
     "find_marker",
     "history",
     "list_files",

@@ -25,6 +25,7 @@ from streamlake.protocol import (
 )
 from streamlake.protocol import properties as props
 from streamlake.protocol.assignment import plain_columns
+from streamlake.protocol.clustering import clustering_columns
 from streamlake.protocol.schema.codec import Path, dotted, type_to_json
 from streamlake.protocol.schema.evolution import (
     exact_path,
@@ -35,9 +36,15 @@ from streamlake.protocol.schema.evolution import (
     with_new_name,
     without_column,
 )
-from streamlake.protocol.schema.references import CURRENT_DEFAULT, rules_naming
+from streamlake.protocol.schema.references import (
+    CURRENT_DEFAULT,
+    GENERATION_EXPRESSION,
+    IDENTITY_PREFIX,
+    INVARIANTS,
+    rules_naming,
+)
+from streamlake.protocol.schema.walk import struct_fields
 
-CLUSTERING_DOMAIN = "delta.clustering"
 COMMENT = "comment"
 Fields: TypeAlias = "pa.Schema | Sequence[pa.Field[Any]]"
 """Columns to come."""
@@ -59,6 +66,8 @@ def add_columns(log: Log, fields: Fields, *, within: str | None = None) -> Commi
     head = log.refresh()
     schema = _schema(log, head)
     mapped = column_mapping(head.protocol, head.metadata, where=log.url).is_mapped
+    for _, field in struct_fields(pa.schema(list(fields))):
+        _check_plain(field)
     new = plain_columns(normalize_schema(pa.schema(list(fields)), any_name=mapped))
     path = () if within is None else exact_path(schema, props.column_path(within))
     added = [
@@ -216,6 +225,20 @@ def _change(
     )
 
 
+def _check_plain(field: pa.Field[Any]) -> None:
+    rules = sorted(
+        key
+        for key in field_metadata(field)
+        if key in {CURRENT_DEFAULT, GENERATION_EXPRESSION, INVARIANTS}
+        or key.startswith(IDENTITY_PREFIX)
+    )
+    if rules:
+        raise InvalidInputError(
+            f"Column {field.name!r} can't be added with {rules[0]}: rows are there without it.",
+            remedy="Add the column without. A default is set with alter_column(default=...).",
+        )
+
+
 def _check_mapped(log: Log, head: Head, verb: str) -> None:
     if not column_mapping(head.protocol, head.metadata, where=log.url).is_mapped:
         raise InvalidInputError(
@@ -243,15 +266,13 @@ def _check_no_key(log: Log, head: Head, path: Path) -> None:
             where=log.url,
             remedy="Write the rows to a table that is partitioned otherwise.",
         )
-    clustering = head.domains.get(CLUSTERING_DOMAIN)
-    if clustering is None or clustering.removed:
-        return
     mapping = column_mapping(head.protocol, head.metadata, where=log.url)
-    if f'"{mapping.physical_path(path)[0]}"' in clustering.configuration:
+    physical = mapping.physical_path(path)
+    clustered_by = clustering_columns(head.protocol, head.domains)
+    if any(each[: len(physical)] == physical for each in clustered_by):
         raise InvalidInputError(
             f"Column {dotted(path)!r} can't be dropped: the table is clustered by it.",
             where=log.url,
-            found=clustering.configuration,
             remedy="Cluster the table by other columns first.",
         )
 

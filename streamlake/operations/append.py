@@ -83,7 +83,11 @@ def _append(
     head = log.head if change is None else change.head
     protocol, metadata = (None, None) if change is None else (change.protocol, change.metadata)
     writer = Stager.over(
-        log.store, protocol or head.protocol, metadata or head.metadata, clock=log.clock
+        log.store,
+        protocol or head.protocol,
+        metadata or head.metadata,
+        domains=head.domains,
+        clock=log.clock,
     )
     return log.commit(
         Transaction(
@@ -139,7 +143,9 @@ def commit_staged(
 def stager(log: Log) -> Stager:
     """A writer of data files for the table as the handle knows it now."""
     head = log.head
-    return Stager.over(log.store, head.protocol, head.metadata, clock=log.clock)
+    return Stager.over(
+        log.store, head.protocol, head.metadata, domains=head.domains, clock=log.clock
+    )
 
 
 def _append_mode(writer: Stager) -> Mapping[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import pyarrow as pa
 
+from streamlake.data import has_rules, table_rules
 from streamlake.errors import InvalidInputError
 from streamlake.log import CommitResult, Log, Transaction
 from streamlake.protocol import (
@@ -35,7 +36,8 @@ def create(
     Raises:
         TableExistsError: There is one already.
         InvalidInputError: A type, name, partition column or property that a Delta table can't have.
-        UnsupportedFeatureError: A property asks for a feature that is not supported.
+        UnsupportedFeatureError: A property asks for a feature that is not supported; a constraint
+            or generated column can't be computed here.
     """
     asked = {key: str(value) for key, value in (properties or {}).items()}
     check_properties(asked)
@@ -58,6 +60,8 @@ def create(
     )
     check_row_tracking_change({}, metadata.configuration, without_ids=0)
     check_writable(protocol, metadata, where=log.url)
+    if has_rules(metadata.schema_string, metadata.configuration):
+        table_rules(metadata.schema_string, metadata.configuration)
     partitions = msgspec.json.encode(list(partition_by)).decode()
     return log.create(
         Transaction(

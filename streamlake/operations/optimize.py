@@ -105,6 +105,7 @@ def rewrite(
         log.store,
         snapshot.protocol,
         snapshot.metadata,
+        domains=log.head.domains,
         clock=log.clock,
         target_file_size_bytes=target_bytes,
     )

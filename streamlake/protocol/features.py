@@ -86,7 +86,7 @@ _FEATURES: dict[str, _Feature] = {
     "catalogManaged": _refused(_always, for_readers=True),
     "catalogOwned-preview": _refused(_always, for_readers=True),
     "changeDataFeed": _Feature(in_use=_flag(props.ENABLE_CHANGE_DATA_FEED)),
-    "checkConstraints": _refused(_has_constraints),
+    "checkConstraints": _Feature(in_use=_has_constraints),
     "clustering": _Feature(in_use=_always),
     "columnMapping": _Feature(in_use=_maps_columns, for_readers=True),
     # An earlier form of managed commits; writers alone had to know it, so that readers of the
@@ -98,12 +98,12 @@ _FEATURES: dict[str, _Feature] = {
     ),
     "deletionVectors": _Feature(in_use=_flag(props.ENABLE_DELETION_VECTORS), for_readers=True),
     "domainMetadata": _Feature(in_use=_always),
-    "generatedColumns": _refused(_column_key("delta.generationExpression")),
+    "generatedColumns": _Feature(in_use=_column_key("delta.generationExpression")),
     "icebergCompatV1": _refused(_flag(props.ENABLE_ICEBERG_COMPAT_V1)),
     "icebergCompatV2": _refused(_flag(props.ENABLE_ICEBERG_COMPAT_V2)),
     "identityColumns": _refused(_column_key("delta.identity.")),
     "inCommitTimestamp": _Feature(in_use=_flag(props.ENABLE_IN_COMMIT_TIMESTAMPS)),
-    "invariants": _refused(_column_key("delta.invariants")),
+    "invariants": _Feature(in_use=_column_key("delta.invariants")),
     "rowTracking": _Feature(in_use=_tracks_rows),
     "timestampNtz": _Feature(in_use=_type_name("timestamp_ntz"), for_readers=True),
     "typeWidening": _Feature(in_use=_column_key(TYPE_CHANGES), for_readers=True),
@@ -238,6 +238,8 @@ def features_in_use(configuration: Mapping[str, str], schema_json: str) -> froze
         if feature.in_use is not _always and feature.in_use(configuration, facts)
     }
     found |= {name for name, flag in _ENABLED_BY.items() if props.flag(configuration, flag)}
+    if facts.has_not_null:  # which Delta on Spark counts among the invariants, and insists on
+        found.add("invariants")
     if props.checkpoint_policy(configuration) == "v2":
         found.add("v2Checkpoint")
     return frozenset(found)

@@ -49,8 +49,8 @@ class _Site:
     store: ObjectStore
     clock: Clock
     table: Table
-    rows: int = 0
-    """Numbered rows written so far."""
+    rows: int
+    """The number of the numbered row that comes next."""
 
 
 _Step: TypeAlias = Callable[[_Site], object]
@@ -216,10 +216,16 @@ class TableBuilder:
         operations.create(
             log, self._schema, partition_by=self._partition_by, properties=self._properties
         )
-        site = _Site(store, self.clock, Table(log))
+        self.extend(Table(log))
+        return store
+
+    def extend(self, table: Table) -> None:
+        """Carry the steps out on a table that is there; what version 0 shall be does not count."""
+        files = table.snapshot().files()
+        rows = sum(add.num_records or 0 for add in files)
+        site = _Site(table.log.store, self.clock, table, rows)
         for step in self._steps:
             step(site)
-        return store
 
     def build(self) -> Table:
         """Make the table, and open it anew: the handle knows nothing but what is stored.

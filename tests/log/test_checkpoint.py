@@ -11,8 +11,9 @@ import pytest
 
 import streamlake as sl
 from streamlake import operations
-from streamlake.log import Log
+from streamlake.log import Log, Transaction
 from streamlake.log.checkpoint.policy import checkpoint_interval
+from streamlake.protocol import AddFile
 from streamlake.storage import MemoryStore
 from streamlake.testing import CountingStore, Fault, FaultyStore, ManualClock
 
@@ -41,6 +42,28 @@ def test_the_interval_grows_with_the_table(files, interval):
     assert checkpoint_interval(None, files) == interval
     assert checkpoint_interval(7, files) == 7
     assert checkpoint_interval(None, 10**9) == 10_000
+
+
+@pytest.mark.parametrize(
+    ("files", "actions", "interval"),
+    [(0, 500, 100), (0, 1_000, 50), (0, 10**6, 10), (10**6, 10, 10_000), (10**6, 1_000, 500)],
+)
+def test_the_interval_is_the_shorter_the_larger_the_commits_are(files, actions, interval):
+    assert checkpoint_interval(None, files, actions_per_commit=actions) == interval
+    assert checkpoint_interval(7, files, actions_per_commit=actions) == 7
+
+
+@pytest.mark.parametrize("opened_anew", [False, True])
+def test_a_table_of_large_commits_gets_its_checkpoint_sooner(opened_anew):
+    store = MemoryStore()
+    log = table_over(store).log
+    for n in range(11):
+        names = (f"{n}-{i}" for i in range(6_000))
+        adds = tuple(AddFile(name, {}, 1, 1, data_change=True) for name in names)
+        log.commit(Transaction(operation="WRITE", adds=adds, is_blind_append=True))
+        if opened_anew and n == 8:
+            log = Log(store, clock=log.clock)
+    assert checkpoints(store) == [10]
 
 
 def test_a_checkpoint_is_written_each_time_the_configured_interval_is_crossed():

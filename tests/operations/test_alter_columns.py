@@ -77,6 +77,7 @@ def test_a_column_that_comes_gets_the_next_id_and_a_fresh_name(mapped):
         ([pa.field("n", pa.int64(), nullable=False)], None, "NOT NULL"),
         ([pa.field("n", pa.duration("s"))], None, "without loss"),
         ([pa.field("a b", pa.int64())], None, "character"),
+        ([pa.field("n", pa.int64(), metadata={b"delta.CURRENT_DEFAULT": b'"1"'})], None, "default"),
         ([pa.field("n", pa.int64())], "id", "no fields inside of 'id'"),
         ([pa.field("n", pa.int64())], "tags", "element"),
         ([pa.field("n", pa.int64())], "gone", "no column 'gone'"),

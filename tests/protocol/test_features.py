@@ -104,6 +104,10 @@ def test_features_for_writers_may_be_listed_unused(feature):
         (Protocol(2, 5), set_to(**{"columnMapping.mode": "name"})),
         (listing("typeWidening-preview"), schema_of(**{"delta.typeChanges": []})),
         (writers_listing("inCommitTimestamp"), set_to(enableInCommitTimestamps="true")),
+        (Protocol(1, 2), schema_of(**{"delta.invariants": "{}"})),
+        (Protocol(1, 3), set_to(**{"constraints.positive": "c > 0"})),
+        (Protocol(1, 4), schema_of(**{"delta.generationExpression": "d + 1"})),
+        (writers_listing("checkConstraints"), set_to(**{"constraints.positive": "c > 0"})),
         (writers_listing("rowTracking"), PLAIN),
         (writers_listing("rowTracking"), set_to(rowTrackingSuspended="true")),
     ],
@@ -130,12 +134,9 @@ def test_a_feature_in_use_that_can_not_be_read_is_refused_by_name(feature, metad
 @pytest.mark.parametrize(
     ("feature", "metadata"),
     [
-        ("checkConstraints", set_to(**{"constraints.positive": "c > 0"})),
-        ("generatedColumns", schema_of(**{"delta.generationExpression": "d + 1"})),
         ("icebergCompatV1", set_to(enableIcebergCompatV1="true")),
         ("icebergCompatV2", set_to(enableIcebergCompatV2="TRUE")),
         ("identityColumns", schema_of(**{"delta.identity.start": 1})),
-        ("invariants", schema_of(**{"delta.invariants": "{}"})),
         ("teleportation", PLAIN),
     ],
 )
@@ -149,9 +150,6 @@ def test_a_feature_in_use_that_can_not_be_written_is_refused_by_name(feature, me
 @pytest.mark.parametrize(
     ("writer", "feature", "metadata"),
     [
-        (2, "invariants", schema_of(**{"delta.invariants": "{}"})),
-        (3, "checkConstraints", set_to(**{"constraints.positive": "c > 0"})),
-        (4, "generatedColumns", schema_of(**{"delta.generationExpression": "d + 1"})),
         (6, "identityColumns", schema_of(**{"delta.identity.start": 1})),
     ],
 )
@@ -261,11 +259,11 @@ def test_a_change_of_type_that_keeps_every_value_is_read(before, after, readable
 def test_a_feature_of_a_nested_field_counts():
     inner = {
         "type": "struct",
-        "fields": [{"name": "d", "type": "long", "metadata": {"delta.invariants": "{}"}}],
+        "fields": [{"name": "d", "type": "long", "metadata": {"delta.identity.start": 1}}],
     }
     metadata = schema_of({"type": "map", "keyType": "string", "valueType": inner})
-    with pytest.raises(UnsupportedFeatureError, match="invariants"):
-        check_writable(Protocol(1, 2), metadata, where=WHERE)
+    with pytest.raises(UnsupportedFeatureError, match="identityColumns"):
+        check_writable(Protocol(1, 6), metadata, where=WHERE)
 
 
 @pytest.mark.parametrize(
@@ -365,6 +363,21 @@ def test_timestamps_without_a_zone_need_their_feature(kind):
 )
 def test_properties_ask_for_their_features(name, value, protocol):
     assert protocol_for(LONG, {f"delta.{name}": value}) == protocol
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_not_null_is_an_invariant_where_features_are_listed(nested):
+    strict = pa.field("n", pa.int64(), nullable=False)
+    column = pa.field("s", pa.struct([strict])) if nested else strict
+    assert protocol_for(pa.schema([column]), {}) == Protocol(1, 2)
+    listed = protocol_for(pa.schema([column, pa.field("t", pa.timestamp("us"))]), {})
+    assert listed.writer_features == ("invariants", "timestampNtz")
+
+
+def test_not_null_inside_of_a_list_is_no_invariant():
+    strict = pa.list_(pa.field("element", pa.int64(), nullable=False))
+    schema = pa.schema([pa.field("l", strict), pa.field("t", pa.timestamp("us"))])
+    assert protocol_for(schema, {}).writer_features == ("timestampNtz",)
 
 
 def test_a_property_that_delta_does_not_have_is_refused():

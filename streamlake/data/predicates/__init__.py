@@ -9,18 +9,21 @@ without a match. ``predicate`` is what the rest of streamlake uses.
 from streamlake.data.predicates.evaluate import evaluate
 from streamlake.data.predicates.predicate import (
     SqlPredicate,
+    cast_to,
     columns_read,
     condition,
     expression,
     matching_files,
     matching_rows,
     read_predicate,
+    same_as_column,
 )
 from streamlake.data.predicates.tree import Expression
 
 __all__ = [
     "Expression",
     "SqlPredicate",
+    "cast_to",
     "columns_read",
     "condition",
     "evaluate",
@@ -28,4 +31,5 @@ __all__ = [
     "matching_files",
     "matching_rows",
     "read_predicate",
+    "same_as_column",
 ]

@@ -37,7 +37,6 @@ from streamlake.data.predicates.kernels import nulls
 from streamlake.data.predicates.tree import Call, Case, Cast, Expression, Literal, children
 from streamlake.errors import InvalidInputError
 
-NULL = Literal(pa.nulls(1)[0])
 _DECIMAL_OPERATORS = frozenset({"+", "-", "*"})
 
 
@@ -73,6 +72,11 @@ def _coalesce(*given: Expression) -> Expression:
 
 def _cast_to(kind: pa.DataType) -> Callable[..., Expression]:
     return lambda operand: cast(operand, kind)
+
+
+def null() -> Expression:
+    """A bare NULL, which has no type yet."""
+    return Literal(pa.scalar(None, pa.null()))
 
 
 def choice(operand: Expression, choices: Sequence[Expression]) -> Expression:
@@ -321,7 +325,7 @@ _FORMS: dict[tuple[str, int], Callable[..., Expression]] = {
     ("or", -1): _connective("or"),
     ("coalesce", -1): _coalesce,
     ("if", 3): lambda test, yes, no: case([(test, yes)], no),
-    ("nullif", 2): lambda one, two: case([(call("=", one, two), NULL)], one),
+    ("nullif", 2): lambda one, two: case([(call("=", one, two), null())], one),
     ("isnotnull", 1): lambda operand: call("not", call("is null", operand)),
     ("date_trunc", 2): lambda unit, time: _fold(_call("date_trunc", (time, unit))),
     **{(name, 1): _cast_to(kind) for name, kind in _CASTS.items()},

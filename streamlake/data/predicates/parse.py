@@ -241,12 +241,12 @@ def _case(reader: _Reader, node: exp.Case, depth: int) -> Expression:
         if operand is not None:
             condition = build.call("=", operand, condition)
         branches.append((condition, reader.part(branch, depth, "true")))
-    otherwise = reader.part(node, depth, "default") if node.args.get("default") else build.NULL
+    otherwise = reader.part(node, depth, "default") if node.args.get("default") else build.null()
     return build.case(branches, otherwise)
 
 
 def _if(reader: _Reader, node: exp.If, depth: int) -> Expression:
-    otherwise = reader.part(node, depth, "false") if node.args.get("false") else build.NULL
+    otherwise = reader.part(node, depth, "false") if node.args.get("false") else build.null()
     return build.case([(reader.part(node, depth), reader.part(node, depth, "true"))], otherwise)
 
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from streamlake.data.predicates.build import boolean
+from streamlake.data.predicates.build import boolean, call, cast
 from streamlake.data.predicates.evaluate import evaluate
 from streamlake.data.predicates.selection import select_files
-from streamlake.data.predicates.tree import Expression, columns_of
+from streamlake.data.predicates.tree import Column, Expression, columns_of
 from streamlake.data.table_columns import TableColumns, table_columns
 from streamlake.errors import StreamlakeError
 from streamlake.log.files import FileList
@@ -45,6 +45,24 @@ def condition(sql: str, schema: pa.Schema) -> Expression:
         InvalidInputError: As ``expression``, or it is no condition.
     """
     return boolean(expression(sql, schema), "A condition")
+
+
+def cast_to(found: Expression, kind: pa.DataType) -> Expression:
+    """The value of an expression in the type of the column that it is for.
+
+    Raises:
+        InvalidInputError: There is no such cast.
+    """
+    return cast(found, kind)
+
+
+def same_as_column(field: pa.Field[Any], found: Expression) -> Expression:
+    """Whether a column has the value of an expression; null is the same as null.
+
+    Raises:
+        InvalidInputError: Their types can't be compared.
+    """
+    return call("<=>", Column((field.name,), field.type), found)
 
 
 def matching_files(files: FileList, sql: str, table: TableColumns) -> FileList:

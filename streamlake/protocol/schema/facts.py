@@ -26,6 +26,8 @@ class SchemaFacts:
     type_changes: frozenset[tuple[str, str]] = frozenset()
     """From which type to which columns and what is in them were changed, by Delta's names; JSON
     where it is no name."""
+    has_not_null: bool = False
+    """Whether a column, or a field of a struct, must not be null."""
     has_unwritable_void: bool = False
     """Whether void is inside of another type, or all that there is (PROTOCOL.md, "Void Type")."""
 
@@ -59,6 +61,7 @@ def schema_facts(schema_json: str) -> SchemaFacts:
                 inner.add(kind)
     only_void = bool(types) and all(isinstance(kind, str) and kind in _VOID for kind in types)
     return SchemaFacts(
+        has_not_null=_has_not_null(columns),
         metadata_keys=frozenset(keys),
         type_names=frozenset(names | inner),
         type_changes=frozenset(changes),
@@ -70,6 +73,17 @@ def _inside(kind: dict[str, Json], keys: set[str], changes: set[tuple[str, str]]
     """The types inside of a struct, an array or a map."""
     types = [kind[part] for part in ("elementType", "keyType", "valueType") if part in kind]
     return types + [_remember(field, keys, changes) for field in _fields(kind)]
+
+
+def _has_not_null(fields: list[dict[str, Json]]) -> bool:
+    """As Delta on Spark looks for it: in structs of structs, not inside of arrays and maps."""
+    waiting = [*fields]
+    while waiting:
+        field = waiting.pop()
+        if field.get("nullable") is False:
+            return True
+        waiting += _fields(field.get("type"))
+    return False
 
 
 def _fields(struct: Json) -> list[dict[str, Json]]:
