@@ -48,6 +48,8 @@ class Stager:
     partition_columns: tuple[str, ...] = ()
     configuration: Mapping[str, str] = field(default_factory=dict)
     """The table's properties."""
+    table_id: str | None = None
+    """The table's own id; None for any."""
     mapping_mode: MappingMode = "none"
     """How the names of columns in data files differ from those of the schema."""
     clustered_by: tuple[tuple[str, ...], ...] = ()
@@ -74,6 +76,7 @@ class Stager:
             schema_json=metadata.schema_string,
             partition_columns=metadata.partition_columns,
             configuration=metadata.configuration,
+            table_id=metadata.id,
             mapping_mode=column_mapping(protocol, metadata).mode,
             clustered_by=clustering_columns(protocol, domains or {}),
             clock=clock,

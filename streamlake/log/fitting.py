@@ -43,6 +43,8 @@ def misfits(staged: Transaction, protocol: Protocol, metadata: Metadata) -> list
     Returns:
         Each misfit as a phrase; nothing where they fit.
     """
+    if staged.staged_table_id not in {None, metadata.id}:
+        return [f"the table was made anew: its id is {metadata.id}, not {staged.staged_table_id}"]
     if staged.staged_schema is None:
         return [] if not staged.adds else ["it is not known under which schema they were written"]
     schema_from_json(metadata.schema_string)  # raises where it can't be one

@@ -59,6 +59,8 @@ class Transaction:
     """The partition columns that they were written for."""
     staged_configuration: Mapping[str, str] | None = None
     """The table properties that they were written under, constraints included."""
+    staged_table_id: str | None = None
+    """The id of the table that they were written for; None where it is not known."""
     is_blind_append: bool = False
     """Whether it only adds files and read none."""
     info: Mapping[str, Any] = field(default_factory=dict)
@@ -93,6 +95,8 @@ class Transaction:
         if self.staged_schema is None:
             return True
         configuration = self.staged_configuration
+        if self.staged_table_id not in {None, metadata.id}:
+            return False
         return (
             self.staged_schema == metadata.schema_string
             and self.staged_partitions == metadata.partition_columns

@@ -102,6 +102,7 @@ def _append(
             staged_schema=writer.schema_json,
             staged_partitions=writer.partition_columns,
             staged_configuration=writer.configuration,
+            staged_table_id=writer.table_id,
             is_blind_append=True,
         )
     )
@@ -135,6 +136,7 @@ def commit_staged(
             staged_schema=writer.schema_json,
             staged_partitions=writer.partition_columns,
             staged_configuration=writer.configuration,
+            staged_table_id=writer.table_id,
             is_blind_append=True,
         )
     )

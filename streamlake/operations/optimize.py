@@ -121,6 +121,7 @@ def rewrite(
             staged_schema=snapshot.metadata.schema_string,
             staged_partitions=snapshot.metadata.partition_columns,
             staged_configuration=snapshot.metadata.configuration,
+            staged_table_id=snapshot.metadata.id,
         )
     )
     return written, result.version

@@ -137,6 +137,7 @@ _ENABLED_BY = {
 }
 """Features that a property asks for, and that are otherwise in use by what the table holds."""
 _PREVIEW = "-preview"
+_PHYSICAL_NAME = "delta.columnMapping.physicalName"
 
 
 def supports_reader_feature(protocol: Protocol, name: str) -> bool:
@@ -167,7 +168,7 @@ def check_readable(
 
     Raises:
         UnsupportedFeatureError: Naming what it needs and what can be done.
-        CorruptTableError: The protocol contradicts itself.
+        CorruptTableError: The protocol contradicts itself, or the metadata.
     """
     _check_sane(protocol, where)
     needed = _too_new(protocol.min_reader_version, MAX_READER_VERSION, "reader")
@@ -184,6 +185,29 @@ def check_readable(
         needed += _unreadable(metadata)
     if needed:
         raise _refusal("read", needed, protocol, _at(version, where))
+    if metadata is not None:
+        _check_mapping_is_told(protocol, metadata, _at(version, where))
+
+
+def _check_mapping_is_told(protocol: Protocol, metadata: Metadata, where: str) -> None:
+    """Refuse columns that have physical names under a protocol that says they have none.
+
+    A protocol that was put back to an older one leaves such a table; read by it, every mapped
+    column would be null.
+    """
+    facts = schema_facts(metadata.schema_string)
+    if (
+        _maps_columns(metadata.configuration, facts)
+        and _PHYSICAL_NAME in facts.metadata_keys
+        and not supports_reader_feature(protocol, "columnMapping")
+    ):
+        raise CorruptTableError(
+            "The table maps its columns, and its protocol does not say so.",
+            where=where,
+            found=f"{props.COLUMN_MAPPING_MODE} and physical names, under reader version "
+            f"{protocol.min_reader_version} without columnMapping",
+            remedy="The protocol was put back by a faulty writer; have columnMapping added to it.",
+        )
 
 
 def _unreadable(metadata: Metadata) -> list[str]:
