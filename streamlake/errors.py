@@ -83,7 +83,10 @@ class SchemaMismatchError(InvalidInputError):
 
 
 class ConstraintViolationError(InvalidInputError):
-    """A row breaks NOT NULL or another constraint of the table; nothing was committed."""
+    """A row breaks NOT NULL or another constraint, or would leave an append-only table.
+
+    Nothing was committed.
+    """
 
 
 class TableError(StreamlakeError):
