@@ -242,7 +242,8 @@ def _variant(stored: pa.DataType, path: Path) -> Convert:
     names = [field.name for field in stored] if isinstance(stored, pa.StructType) else []
     if "typed_value" in names:
         raise UnsupportedFeatureError(
-            f"Column {dotted(path)!r} is a shredded variant, which can't be read.",
+            f"Column {dotted(path)!r} is a shredded variant, which can't be read: it needs "
+            "variantShredding.",
             found=f"{stored}",
             remedy="Rewrite the table without shredding: set delta.enableVariantShredding to "
             "false and rewrite its files with the engine that wrote them.",

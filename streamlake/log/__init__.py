@@ -18,6 +18,7 @@ from streamlake.log.markers import (
     staged_markers,
 )
 from streamlake.log.reads import WHOLE_TABLE, ReadPredicate
+from streamlake.log.replay import canonical_key
 from streamlake.log.segment import LogSegment, find_segment, list_log
 from streamlake.log.snapshot import Snapshot
 from streamlake.log.tail import LogTail, commit_range
@@ -54,6 +55,7 @@ __all__ = [
     "Timeline",
     "Transaction",
     "already_committed",
+    "canonical_key",
     "commit_range",
     "commit_times",
     "compact",

@@ -7,7 +7,7 @@ the next removed again counts as well.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from streamlake.errors import (
     ConcurrentAppendError,
@@ -103,6 +103,25 @@ def check_metadata(
             found="; ".join(found),
             remedy=remedy,
         )
+
+
+def untouched(
+    commits: Iterable[Commit], files: Collection[FileKey], version: int, *, root_url: str
+) -> int:
+    """The last version before one of ``commits`` removes a file, or changes how they are written.
+
+    Args:
+        commits: Those that follow ``version``.
+        files: As ``canonical_key`` spells them.
+        version: At which they were in the table.
+        root_url: The table.
+    """
+    for commit in commits:
+        gone = (canonical_key(remove.key, root_url=root_url) for remove in commit.removes)
+        if commit.metadata or commit.protocol or any(key in files for key in gone):
+            break
+        version = commit.version
+    return version
 
 
 def _check_writable(winner: Commit, protocol: Protocol, metadata: Metadata, where: str) -> None:

@@ -21,6 +21,8 @@ class Limits:
     """How deep the JSON of one action may nest."""
     commit_versions: int = 200
     """How many versions one commit tries, each after losing the one before, before it gives up."""
+    missed_commits: int = 100_000
+    """The most commits that are read to test a transaction which read the table before them."""
     commit_deadline_s: float = 120.0
     """How long one commit may take in all, from its first put; CommitUnknownError after it."""
     puts_per_version: int = 10

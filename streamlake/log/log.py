@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from streamlake.clock import SYSTEM_CLOCK, Clock
 from streamlake.errors import (
@@ -16,7 +16,7 @@ from streamlake.log.checkpointing import Checkpointing
 from streamlake.log.cleanup import LogCleaner
 from streamlake.log.commit import Commit
 from streamlake.log.committer import Attempt, Outcome, make_durable
-from streamlake.log.conflict import check_conflict, check_metadata, forbidden
+from streamlake.log.conflict import check_conflict, check_metadata, forbidden, untouched
 from streamlake.log.expired import check_not_cleaned_up
 from streamlake.log.head import Definition, Head
 from streamlake.log.limits import DEFAULT_LIMITS, Limits
@@ -32,6 +32,7 @@ from streamlake.log.stamping import stamped, with_timestamp
 from streamlake.log.transaction import CommitResult, Transaction
 from streamlake.log.view import LogView
 from streamlake.protocol import (
+    FileKey,
     SetTransaction,
     check_writable,
     encode_actions,
@@ -239,6 +240,25 @@ class Log:
         check_writable(head.protocol, head.metadata, where=self.url)
         if transaction.metadata is None and not transaction.is_staged_under(head.metadata):
             check_metadata(transaction, head.protocol, head.metadata, where=self.url)
+
+    def untouched_since(self, version: int, files: Collection[FileKey]) -> int:
+        """How far ``files`` of ``version`` are known to be in the table: a version from there on.
+
+        For who rewrites many files in several commits: what it finds here need not be tested again
+        at each of them. No request as a rule.
+
+        Args:
+            version: That the files were listed at.
+            files: As ``canonical_key`` spells them.
+
+        Returns:
+            The version before the first commit that removed one of them, or changed how files are
+            to be written; the newest that this handle has seen where there is none.
+        """
+        with self._view.lock:
+            newest = self.head.version
+            commits = self._view.recent.between(version + 1, newest, self.store, limits=self.limits)
+            return untouched(commits, files, version, root_url=self.url)
 
     def _check_missed(self, transaction: Transaction, head: Head) -> None:
         """Test a transaction against the commits between the version that it read and the head."""

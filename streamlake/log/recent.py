@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from streamlake.errors import LogTruncatedError, ObjectNotFoundError
+from streamlake.errors import LimitExceededError, LogTruncatedError, ObjectNotFoundError
 from streamlake.log.commit import Commit, read_commit
 from streamlake.log.limits import Limits
 from streamlake.storage import ObjectStore
 
-MAX_ACTIONS = 20_000
+MAX_ACTIONS = 10_000
 """How many actions are held at most, in as many commits as have them."""
 
 
@@ -39,8 +39,18 @@ class RecentCommits:
 
         Raises:
             LogTruncatedError: One was cleaned up.
+            LimitExceededError: Too many are not held.
         """
         held = {commit.version: commit for commit in self._commits}
+        unread = sum(version not in held for version in range(first, last + 1))
+        if unread > limits.missed_commits:
+            raise LimitExceededError(
+                "Too many commits were made since the version that this one read.",
+                where=store.url,
+                found=f"{unread} to be read; Limits.missed_commits is {limits.missed_commits}",
+                remedy="Run the operation again: it will see the table as it is now. Nothing was "
+                "committed.",
+            )
         for version in range(first, last + 1):
             commit = held.get(version)
             yield _read(store, version, last, limits) if commit is None else commit

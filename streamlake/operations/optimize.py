@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from streamlake.data import Stager, read_file, table_columns
 from streamlake.errors import InvalidInputError
-from streamlake.log import Log, Snapshot, Transaction, removal
+from streamlake.log import Log, Snapshot, Transaction, canonical_key, removal
 from streamlake.protocol import AddFile
 
 DEFAULT_TARGET_BYTES = 128 * 2**20
@@ -55,10 +55,15 @@ def optimize(
     snapshot = log.snapshot()
     bins = _bins(snapshot.files(), target_file_size_bytes)
     added: list[AddFile] = []
-    version = snapshot.version
+    version = read_version = snapshot.version
+    waiting = {canonical_key(add.key, root_url=log.url) for chosen in bins for add in chosen}
     for done, chosen in enumerate(bins, start=1):
-        written, version = rewrite(log, snapshot, chosen, target_file_size_bytes)
+        written, version = rewrite(
+            log, snapshot, chosen, target_file_size_bytes, read_version=read_version
+        )
         added += written
+        waiting -= {canonical_key(add.key, root_url=log.url) for add in chosen}
+        read_version = log.untouched_since(read_version, waiting)
         if on_progress is not None:
             on_progress(done, len(bins))
     removed = [add for chosen in bins for add in chosen]
@@ -93,9 +98,17 @@ def _bins(files: Iterable[AddFile], target_bytes: int) -> list[list[AddFile]]:
 
 
 def rewrite(
-    log: Log, snapshot: Snapshot, chosen: Sequence[AddFile], target_bytes: int
+    log: Log,
+    snapshot: Snapshot,
+    chosen: Sequence[AddFile],
+    target_bytes: int,
+    *,
+    read_version: int,
 ) -> tuple[tuple[AddFile, ...], int]:
-    """Rewrite one bin in one commit; returns the new files and the version."""
+    """Rewrite one bin in one commit; returns the new files and the version.
+
+    ``read_version`` is the snapshot's, or a later one at which the files are known to be there.
+    """
     table = table_columns(snapshot.protocol, snapshot.metadata, where=log.url)
     reader = pa.RecordBatchReader.from_batches(
         snapshot.schema,
@@ -117,7 +130,7 @@ def rewrite(
             operation_parameters={"predicate": "[]", "targetSize": str(target_bytes)},
             adds=written,
             removes=tuple(removal(add, now_ms=now_ms, data_change=False) for add in chosen),
-            read_version=snapshot.version,
+            read_version=read_version,
             staged_schema=snapshot.metadata.schema_string,
             staged_partitions=snapshot.metadata.partition_columns,
             staged_configuration=snapshot.metadata.configuration,

@@ -300,7 +300,9 @@ def test_a_variant_that_is_required_inside_of_a_struct_keeps_the_nulls_of_the_st
 
 def test_a_shredded_variant_is_refused_by_name():
     shredded = pa.struct([*ENCODED, pa.field("typed_value", pa.int64())])
-    with pytest.raises(UnsupportedFeatureError, match="'v' is a shredded variant") as error:
+    with pytest.raises(
+        UnsupportedFeatureError, match=r"'v' is a shredded .* variantShredding"
+    ) as error:
         read(
             pa.table({"v": pa.nulls(1, shredded)}), plain_columns(pa.schema([("v", VariantType())]))
         )

@@ -10,7 +10,7 @@ import pytest
 import conflict_cells
 import streamlake as sl
 from streamlake.data.predicates import read_predicate
-from streamlake.log import WHOLE_TABLE, Log, Transaction, removal
+from streamlake.log import WHOLE_TABLE, Limits, Log, Transaction, canonical_key, removal
 from streamlake.log.recent import RecentCommits
 from streamlake.protocol import (
     AddFile,
@@ -248,6 +248,38 @@ def test_the_commits_that_are_kept_are_bounded_by_their_actions():
     store.requests.clear()
     assert list(recent.between(1, 4, store, limits=table.log.limits)) == commits[1:]
     assert [path for _, path in store.requests] == [commit_path(1), commit_path(2)]
+
+
+def test_the_commits_that_a_transaction_missed_are_bounded():
+    table, store = table_and_store()
+    for _ in range(3):
+        table.append(table.snapshot(4).to_arrow())
+    fresh = sl.Table(Log(store, clock=CLOCK, limits=Limits(missed_commits=2)))
+    with pytest.raises(sl.LimitExceededError, match=r"3 to be read; Limits.missed_commits is 2"):
+        commit(fresh, removes=removed(table, 0))
+    assert commit(fresh, removes=removed(table, 0), read_version=5).version == 8
+
+
+@pytest.mark.parametrize(
+    ("then", "known_at"), [("append", 7), ("remove", 5), ("re-encode", 5), ("set", 5)]
+)
+def test_files_are_known_to_be_there_up_to_a_commit_that_touches_them(then, known_at):
+    table, store = table_and_store()
+    files = {canonical_key(f.key, root_url=table.url) for f in table.snapshot(4).files()[:2]}
+    table.append(table.snapshot(4).to_arrow())
+    other = handle(store)
+    gone = removed(table, 1)
+    if then == "append":
+        other.append(table.snapshot(4).to_arrow())
+    elif then == "set":
+        other.set_properties({"team": "orders"})
+    else:
+        spelt = f"./{gone[0].path}" if then == "re-encode" else gone[0].path
+        commit(other, removes=(msgspec.structs.replace(gone[0], path=spelt),))
+    other.append(table.snapshot(4).to_arrow())
+    table.markers()
+    assert table.log.untouched_since(4, files) == known_at
+    assert table.log.untouched_since(4, set()) == (5 if then == "set" else 7)
 
 
 @pytest.mark.parametrize("version", [-1, 9])

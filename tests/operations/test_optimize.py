@@ -84,7 +84,7 @@ def test_of_two_optimizes_of_the_same_files_one_conflicts(tmp_path):
     slow_snapshot = slow.log.snapshot()
     fast.optimize()
     with pytest.raises(sl.ConcurrentDeleteDeleteError):
-        rewrite(slow.log, slow_snapshot, slow_snapshot.files(), 10**6)
+        rewrite(slow.log, slow_snapshot, slow_snapshot.files(), 10**6, read_version=4)
     assert table.snapshot().to_arrow().num_rows == 20
 
 
