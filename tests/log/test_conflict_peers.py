@@ -104,3 +104,10 @@ def test_it_may_remove_other_rows(table):
     table.log.commit(conflict_cells.stage(table, "delete", "a", overlap=True))
     peer.delete("p = 'b'")
     assert conflict_cells.rows_of(table) == []
+
+
+def test_a_constraint_that_it_added_stops_an_append_which_was_staged_before(table):
+    staged = conflict_cells.stage(table, "append", "a", overlap=True)
+    Peer(table.url.removeprefix("file://")).alter.add_constraint({"small": "n < 1000"})
+    with pytest.raises(sl.MetadataChangedError, match=r"small \(n < 1000\) is new"):
+        table.log.commit(staged)

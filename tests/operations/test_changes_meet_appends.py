@@ -104,3 +104,41 @@ def test_an_append_that_comes_between(name, mode):
     store.meanwhile = lambda: other.append(row("b", 2))
     change(table)
     assert rows_of(other) == rows
+
+
+def test_rows_that_were_staged_before_a_constraint_are_not_taken_unchecked():
+    _, table, other = two_handles("none")
+    stager = table.stager()
+    files = stager.stage(row("b", -2))
+    other.add_constraint("positive", "n > 0")
+    with pytest.raises(sl.MetadataChangedError, match=r"positive \(n > 0\) is new"):
+        table.commit_staged(files, staged_by=stager)
+    with pytest.raises(sl.ConstraintViolationError, match="positive"):
+        table.append(row("b", -2))
+    table.append(row("b", 2))
+    assert rows_of(other) == [{"p": "a", "n": 1}, {"p": "b", "n": 2}]
+
+
+def test_rows_that_were_staged_before_a_constraint_went_are_taken():
+    _, table, other = two_handles("none")
+    table.add_constraint("positive", "n > 0")
+    stager = table.stager()
+    files = stager.stage(row("b", 2))
+    other.drop_constraint("positive")
+    assert table.commit_staged(files, staged_by=stager).version == 4
+
+
+def test_rows_that_come_while_a_constraint_is_checked_stop_it():
+    store, table, other = two_handles("none")
+    store.meanwhile = lambda: other.append(row("b", -2))
+    with pytest.raises(sl.ConcurrentAppendError):
+        table.add_constraint("positive", "n > 0")
+    with pytest.raises(sl.ConstraintViolationError):
+        table.add_constraint("positive", "n > 0")
+
+
+def test_rows_that_come_while_nulls_are_looked_for_stop_not_null():
+    store, table, other = two_handles("none")
+    store.meanwhile = lambda: other.append(pa.table([["b"], [None], [None]], schema=SCHEMA))
+    with pytest.raises(sl.ConcurrentAppendError):
+        table.alter_column("n", nullable=False)
