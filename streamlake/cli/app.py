@@ -13,6 +13,7 @@ from streamlake import StreamlakeError, __version__
 from streamlake.cli import terminal
 from streamlake.cli.append import append
 from streamlake.cli.bridge import bridge
+from streamlake.cli.clean_log import clean_log
 from streamlake.cli.create import create
 from streamlake.cli.demo import demo
 from streamlake.cli.history import history
@@ -75,8 +76,8 @@ def options(
     tell_warnings()
 
 
-for _command in (create, append, tail, history, optimize, bridge, demo):
-    app.command(_command.__name__)(_command)
+for _command in (create, append, tail, history, optimize, clean_log, bridge, demo):
+    app.command(_command.__name__.replace("_", "-"))(_command)
 
 
 def main() -> None:

@@ -1,9 +1,11 @@
 import json
+import os
 from pathlib import Path
 
 import pyarrow as pa
 
 import streamlake as sl
+from streamlake.testing import TableBuilder
 
 
 def append(table, *ids):
@@ -55,3 +57,18 @@ def test_optimize_says_when_there_is_nothing_to_do(cli, orders):
 def test_a_size_that_is_none_is_told(cli, orders):
     done = cli("optimize", orders.url, "--target-size", "big", code=1)
     assert "--target-size takes a size" in done.err
+
+
+def test_clean_log_tells_what_would_go_and_removes_it(cli, tmp_path):
+    properties = {"delta.logRetentionDuration": "interval 1 days"}
+    builder = TableBuilder(tmp_path / "t").properties(properties)
+    table = builder.append(times=4).checkpoint().append().build()
+    for version in range(5):
+        os.utime(tmp_path / "t" / "_delta_log" / f"{version:020d}.json", (1000, 1000))
+    assert "Would remove 4 files" in cli("clean-log", table.url, "--dry-run").out
+    assert len(list(table.history())) == 6
+    kept = cli("clean-log", table.url, "--keep-from", 2, "--json").json[0]
+    assert (kept["firstVersion"], kept["files"], kept["isComplete"]) == (None, [], True)
+    assert "the log begins with version 4" in cli("clean-log", table.url).out
+    assert [record.version for record in table.history()] == [5, 4]
+    assert "Nothing to do" in cli("clean-log", table.url).out
