@@ -37,6 +37,8 @@ from streamlake.protocol.partition import decode_partition_value
 from streamlake.protocol.paths import resolve_path
 from streamlake.storage.store import ObjectStore
 
+_FOOTER_LIMIT = "Exceeded size limit"
+"""Of the message where the footer's decoder meets one of its limits."""
 _SINGLE_THREADED_BYTES = 2**20
 """Below that size of a file threads cost more than they save."""
 
@@ -264,7 +266,19 @@ class DataFile:
         try:
             yield
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            if _FOOTER_LIMIT in str(error):
+                raise self._past_footer_limit() from error
             raise self._corrupt(str(error)) from error
+
+    def _past_footer_limit(self) -> LimitExceededError:
+        return LimitExceededError(
+            "The footer of a data file is past a limit.",
+            where=self.where,
+            found="a string or a list in it that is too long; ReadLimits.footer_bytes is "
+            f"{self._limits.footer_bytes}, footer_elements {self._limits.footer_elements}",
+            remedy="It is garbled, or its writer made a file of very many columns: raise the "
+            "limits if you trust it.",
+        )
 
     def _corrupt(self, found: str) -> CorruptTableError:
         return CorruptTableError(

@@ -50,9 +50,10 @@ class Limits:
     checkpoint_column_bytes: int = 16 * 2**30
     """The most bytes that one column of a checkpoint may take when it is decoded whole."""
     checkpoint_footer_bytes: int = 64 * 2**20
-    """The largest string in the footer of a checkpoint's file."""
+    """The largest string in the footer of a checkpoint's file. Past it the checkpoint counts as
+    corrupt: a garbled footer looks the same."""
     checkpoint_footer_elements: int = 10_000_000
-    """The most elements of any list in it."""
+    """The most elements of any list in it, likewise."""
     checkpoint_sidecars: int = 10_000
     """The most sidecars of one checkpoint."""
     listed_entries: int = 10_000_000

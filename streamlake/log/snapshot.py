@@ -8,7 +8,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from streamlake.errors import CorruptTableError, ObjectNotFoundError
+from streamlake.errors import CorruptTableError, LogTruncatedError, ObjectNotFoundError
 from streamlake.log.checkpoint.columns import SMALL_ACTIONS
 from streamlake.log.checkpoint.opening import open_checkpoint
 from streamlake.log.checksum import StateTotals, check_totals, read_checksum
@@ -76,7 +76,7 @@ def load_state(
         return replay_segment(
             store, segment, limits=limits, actions=actions, with_files=with_files
         ), segment
-    except CorruptTableError:
+    except (CorruptTableError, LogTruncatedError):  # damaged, or cleaned up meanwhile
         whole = find_segment(store, version, hinted=False, limits=limits)
         if whole == segment:
             raise
@@ -101,7 +101,7 @@ def replay_segment(
     Raises:
         CorruptTableError: No way leads to the state.
     """
-    failure: CorruptTableError | None = None
+    failure: CorruptTableError | LogTruncatedError | None = None
     for base, paths in zip(segment.checkpoint_versions, segment.checkpoints, strict=True):
         if not _reaches(segment, base):
             break
@@ -110,7 +110,7 @@ def replay_segment(
             replay = Replay(store.url, checkpoint=found, version=base)
             if with_files:
                 replay.files()
-        except CorruptTableError as error:
+        except (CorruptTableError, LogTruncatedError) as error:
             failure = failure or error
             continue
         _apply_after(store, segment, replay, limits=limits)

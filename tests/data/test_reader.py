@@ -290,6 +290,12 @@ def test_a_footer_past_the_limit_is_refused(store):
             read(store, add, NUMBERS, limits=limits)
 
 
+def test_a_footer_of_too_many_elements_is_refused(store):
+    wide = pa.table({f"c{n}": [n] for n in range(100)})
+    with pytest.raises(LimitExceededError, match="footer_elements 50"):
+        read(store, foreign(store, wide), wide.schema, limits=ReadLimits(footer_elements=50))
+
+
 def test_rows_that_outgrow_the_limit_are_refused_on_the_way(store):
     schema = pa.schema([("c", pa.string())])
     bomb = pa.table({"c": pa.repeat(pa.scalar("x" * 1000), 100_000)})

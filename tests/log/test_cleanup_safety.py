@@ -1,5 +1,7 @@
 """Log clean-up beside crashes, readers and clocks that are wrong."""
 
+import random
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,7 +18,13 @@ from log.cleaning import (
     versions_left,
 )
 from streamlake.log import Log
-from streamlake.protocol import LAST_CHECKPOINT, checkpoint_path, commit_path
+from streamlake.protocol import (
+    LAST_CHECKPOINT,
+    AddFile,
+    checkpoint_path,
+    commit_path,
+    encode_actions,
+)
 from streamlake.testing import CountingStore, Fault, FaultyStore, ManualClock
 
 
@@ -171,3 +179,25 @@ def test_every_version_since_the_cutoff_can_be_read_afterwards(checkpoints, idle
     fresh = sl.Table(Log(table.log.store))
     assert {v: fresh.snapshot(v).to_arrow().num_rows for v in left} == {v: rows[v] for v in left}
     assert table.clean_log(keep_from=keep_from).paths == ()
+
+
+def test_a_snapshot_whose_checkpoint_is_removed_says_so_when_more_of_it_is_read():
+    table = daily(2)
+    dice = random.Random(7)
+    adds = [
+        AddFile(f"{n}.parquet", {}, 1, 0, data_change=True, stats=dice.randbytes(150_000).hex())
+        for n in range(100)
+    ]
+    table.log.store.put(commit_path(2), encode_actions(adds))
+    table.checkpoint()  # too large to be fetched whole: its columns are read as they are asked for
+    for _ in range(6):
+        table.log.clock.sleep(DAY_S)
+        table.append(one_row(table))
+    table.checkpoint()
+    old = sl.Table(Log(table.log.store, clock=table.log.clock)).snapshot(3)
+    assert len(old.files()) == 102
+    table.log.clock.sleep(5 * DAY_S)
+    assert table.clean_log().first_version == 8
+    assert len(old.files()) == 102
+    with pytest.raises(sl.LogTruncatedError, match="removed while it was read"):
+        old.files().column("stats")

@@ -16,7 +16,13 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from streamlake.errors import CorruptTableError, LimitExceededError, StorageError
+from streamlake.errors import (
+    CorruptTableError,
+    LimitExceededError,
+    LogTruncatedError,
+    ObjectNotFoundError,
+    StorageError,
+)
 from streamlake.log.arrays import nulls
 from streamlake.log.checkpoint.columns import SMALL_ACTIONS
 from streamlake.log.checkpoint.stats import stats_json
@@ -71,6 +77,7 @@ class ParquetPart:
     Raises:
         CorruptTableError: It is missing, torn or garbled; so does each reading of it.
         LimitExceededError: It holds more than the limits allow; so does each reading of it.
+        LogTruncatedError: At a reading: it was removed since it was opened.
     """
 
     def __init__(
@@ -94,9 +101,11 @@ class ParquetPart:
         self._store = store
         self._path = path
         self._where = f"{store.url}/{path}"
+        self._is_open = False
         with self._told():
             self._file = self._open(size_bytes)
             self._schema = self._file.schema_arrow
+        self._is_open = True
         self.check("checkpoint_actions", self.num_rows, "actions")
 
     @property
@@ -261,6 +270,15 @@ class ParquetPart:
         """Any failure to read it, as the error that names the file."""
         try:
             yield
+        except ObjectNotFoundError as error:
+            if not self._is_open:
+                raise corrupt_checkpoint(self._where, str(error)) from error
+            raise LogTruncatedError(
+                "A checkpoint was removed while it was read.",
+                where=self._where,
+                found="it is gone, and not all of its columns had been read",
+                remedy="Log clean-up passed it: take a new snapshot, of a later version.",
+            ) from error
         except (pa.ArrowException, OSError, StorageError, msgspec.ValidationError) as error:
             raise corrupt_checkpoint(self._where, str(error)) from error
 
