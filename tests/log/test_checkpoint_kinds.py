@@ -237,3 +237,13 @@ def test_a_commit_stays_two_requests_between_checkpoints():
     before = len(store.requests)
     table.append(pa.table({"n": [2]}))
     assert len(store.requests) == before + 2
+
+
+def test_clean_up_keeps_the_sidecars_that_a_checkpoint_needs():
+    day = {"delta.logRetentionDuration": "interval 1 day", "delta.checkpointInterval": "1000"}
+    base = builder(**V2, **day).append(times=2).checkpoint().append().wait(5 * 86_400)
+    table = base.append().checkpoint().wait(5 * 86_400).append().checkpoint().build()
+    assert find_segment(table.log.store, hinted=False).checkpoint_versions == (5, 5, 4, 4)
+    assert len(listed(table.log.store, "_sidecars")) == 2
+    assert table.snapshot(version=4).to_arrow()["n"].to_pylist() == [0, 1, 2, 3]
+    assert cleaned(table.log.store).snapshot().to_arrow()["n"].to_pylist() == [0, 1, 2, 3, 4]
