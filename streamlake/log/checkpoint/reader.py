@@ -32,6 +32,7 @@ from streamlake.log.files import (
     TOMBSTONE_TYPES,
     Column,
     FileColumns,
+    vectors_of,
 )
 from streamlake.log.limits import DEFAULT_LIMITS, Limits
 from streamlake.protocol import Action
@@ -300,7 +301,7 @@ class ActionColumns:
             parts: Gone through anew at each reading.
             action: "add" or "remove".
             types: The columns.
-            unique_in: The checkpoint, for errors, if it counts as corrupt when one path is in it
+            unique_in: The checkpoint, for errors, if it counts as corrupt when one file is in it
                 twice: its parts may be of different writers.
         """
         self._parts = parts
@@ -323,7 +324,7 @@ class ActionColumns:
         kind: Any = self._types[name]
         column: Column = pa.chunked_array(chunks, type=kind)
         if name == "path" and self._unique_in and len(column.unique()) != len(column):
-            raise corrupt_checkpoint(self._unique_in, "parts that hold one file twice")
+            self._check_unique(column)
         if name in _KEPT:
             self._held[name] = column
         return column
@@ -335,6 +336,13 @@ class ActionColumns:
                 size_bytes += block.nbytes
                 part.check("checkpoint_column_bytes", size_bytes, f"bytes of {name}")
                 yield from block.column(0).chunks
+
+    def _check_unique(self, paths: Column) -> None:
+        """Refuse one logical file twice; a path may be there with several deletion vectors."""
+        vectors = vectors_of(self.column("deletionVector"))
+        ids = [None if vector is None else vector.unique_id for vector in vectors]
+        if len(set(zip(paths.to_pylist(), ids, strict=True))) != len(paths):
+            raise corrupt_checkpoint(self._unique_in, "parts that hold one file twice")
 
     def blocks(self, names: Iterable[str]) -> Iterator[pa.Table]:
         """Columns in blocks of bounded size."""
