@@ -1,11 +1,13 @@
 """What a table demands of each row besides types: constraints, invariants, generated columns.
 
 Computed from the table's own SQL (PROTOCOL.md, "CHECK Constraints", "Column Invariants", "Generated
-Columns"). Tables without any never come here, so that they never load the parser of SQL.
+Columns"), and the lengths of Spark's char and varchar, which are strings to Delta. Tables without
+any never come here, so that they never load the parser of SQL.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -37,6 +39,9 @@ from streamlake.protocol.schema.codec import dotted
 from streamlake.protocol.schema.references import GENERATION_EXPRESSION, INVARIANTS
 from streamlake.protocol.schema.walk import struct_fields
 
+CHAR_OR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"
+"""Key of a column's metadata: the type that Spark made it with."""
+_CHAR_OR_VARCHAR = re.compile(r"(?:var)?char\(([0-9]{1,9})\)")
 _SHOWN_CHARACTERS = 200
 """How much of an offending row is shown."""
 
@@ -149,6 +154,7 @@ def has_rules(schema_json: str, configuration: Mapping[str, str]) -> bool:
     return (
         GENERATION_EXPRESSION in schema_json
         or INVARIANTS in schema_json
+        or CHAR_OR_VARCHAR in schema_json
         or any(name.startswith(CONSTRAINT_PREFIX) for name in configuration)
     )
 
@@ -191,6 +197,8 @@ def _rules(schema_json: str, constraints: tuple[tuple[str, str], ...]) -> TableR
         name = f"invariant of column {dotted(path)!r}"
         with _Naming(name, sql):
             found.append(Rule(name, sql, condition(sql, schema)))
+    for column, kind, sql in _lengths(schema):
+        found.append(Rule(f"type {kind} of column {column!r}", sql, condition(sql, schema)))
     generated: dict[str, Expression] = {}
     for field in schema:
         source = field_metadata(field).get(GENERATION_EXPRESSION)
@@ -214,6 +222,27 @@ def _invariants(schema: pa.Schema) -> Iterator[tuple[tuple[str, ...], str]]:
             raise _out_of_reach("generation expression", path)
         if INVARIANTS in found:
             yield path, _invariant(found[INVARIANTS], path)
+
+
+def _lengths(schema: pa.Schema) -> Iterator[tuple[str, str, str]]:
+    """The columns that Spark made as char or varchar, with their types and what these demand.
+
+    Delta knows strings alone; the type is in the metadata of the whole column.
+    """
+    for field in schema:
+        kind = field_metadata(field).get(CHAR_OR_VARCHAR)
+        if kind is None:
+            continue
+        match = _CHAR_OR_VARCHAR.fullmatch(str(kind))
+        if match is None:
+            raise UnsupportedFeatureError(
+                f"The lengths of strings in column {field.name!r} can't be kept, so the table "
+                "can't be written.",
+                found=str(kind),
+                remedy="Write to the table with the engine that made it.",
+            )
+        name = "`" + field.name.replace("`", "``") + "`"
+        yield field.name, str(kind), f"{name} IS NULL OR length({name}) <= {match[1]}"
 
 
 def _plain_paths(fields: list[pa.Field[Any]], above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
