@@ -14,16 +14,20 @@ BY_HAND = {**RETENTION, "delta.enableExpiredLogCleanup": "false"}
 NAMES = itertools.count()
 
 
-def daily(commits, *, checkpoints=(), store=None, clock=None, properties=BY_HAND) -> sl.Table:
+def daily(
+    commits, *, checkpoints=(), compactions=(), store=None, clock=None, properties=BY_HAND
+) -> sl.Table:
     """Version 0 on the day 0 at noon, then one a day; it is noon of the newest one's day."""
     clock = clock or ManualClock(now_ms=MIDNIGHT_MS + DAY_S * 500, seed=next(NAMES))
-    store = store or MemoryStore(clock=clock, name=f"clean-{next(NAMES)}")
+    store = MemoryStore(clock=clock, name=f"clean-{next(NAMES)}")
     builder = TableBuilder(store, clock=clock).properties(properties)
     for version in range(commits):
         if version:
             builder = builder.wait(DAY_S).append()
         if version in checkpoints:
             builder = builder.checkpoint()
+        if version in compactions:
+            builder = builder.then(lambda table: table.compact_log())
     return builder.build()
 
 

@@ -42,6 +42,7 @@ def test_the_files_are_told_in_the_order_of_their_removal():
         "0.json",
         "1.json",
         "2.checkpoint",
+        "2.crc",
         "2.json",
         "3.json",
     ]
@@ -131,6 +132,15 @@ def put_sidecars(table: sl.Table, *names: str) -> None:
 def sidecars_left(table: sl.Table) -> list[str]:
     listed = table.log.store.list_from("_delta_log/_sidecars/")
     return [meta.path.rpartition("/")[2] for meta in listed]
+
+
+def test_our_own_v2_checkpoints_go_with_their_sidecars():
+    properties = {**BY_HAND, "delta.checkpointPolicy": "v2"}
+    table = daily(10, checkpoints=(1, 4, 8), compactions=(3,), properties=properties)
+    assert len(sidecars_left(table)) == 3
+    assert table.clean_log().first_version == 4
+    assert len(sidecars_left(table)) == 2
+    assert readable(table) == [4, 5, 6, 7, 8, 9]
 
 
 def table_with_sidecars() -> sl.Table:

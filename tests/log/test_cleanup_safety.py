@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import streamlake as sl
 from log.cleaning import (
+    BY_HAND,
     DAY_S,
     MIDNIGHT_MS,
     NAMES,
@@ -29,7 +30,7 @@ from streamlake.testing import CountingStore, Fault, FaultyStore, ManualClock
 
 
 @pytest.mark.parametrize("kind", ["lost_before", "lost_after"])
-@pytest.mark.parametrize("nth", range(1, 6))
+@pytest.mark.parametrize("nth", range(1, 7))
 def test_breaking_off_at_any_removal_leaves_a_log_that_reads_whole(nth, kind):
     table = daily(10, checkpoints=(2, 4, 8))
     expected = table.snapshot().to_arrow().num_rows
@@ -163,11 +164,20 @@ def test_a_reader_of_a_version_that_is_going_is_told():
 @settings(max_examples=15, deadline=None)
 @given(
     checkpoints=st.sets(st.integers(0, 8), max_size=4),
+    compactions=st.sets(st.integers(0, 8), max_size=2),
+    policy=st.sampled_from(["classic", "v2"]),
     idle_hours=st.integers(0, 100),
     keep_from=st.none() | st.integers(0, 9),
 )
-def test_every_version_since_the_cutoff_can_be_read_afterwards(checkpoints, idle_hours, keep_from):
-    table = daily(9, checkpoints=tuple(checkpoints))
+def test_every_version_since_the_cutoff_can_be_read_afterwards(
+    checkpoints, compactions, policy, idle_hours, keep_from
+):
+    table = daily(
+        9,
+        checkpoints=checkpoints,
+        compactions=compactions,
+        properties={**BY_HAND, "delta.checkpointPolicy": policy},
+    )
     table.log.clock.sleep(idle_hours * 3600)
     times = {record.version: record.timestamp_ms for record in table.history()}
     rows = {version: table.snapshot(version).to_arrow().num_rows for version in times}
