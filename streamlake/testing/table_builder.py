@@ -143,6 +143,10 @@ class TableBuilder:
         """Write a checkpoint of the newest version, of the kind that the properties ask for."""
         return self.then(lambda table: table.checkpoint())
 
+    def compact_log(self) -> TableBuilder:
+        """Write the commits since the newest checkpoint as one file, too."""
+        return self.then(lambda table: table.compact_log())
+
     def then(self, operation: Callable[[Table], object]) -> TableBuilder:
         """Whatever else can be done to a table: ``then(lambda table: table.optimize())``."""
         return self._then(lambda site: operation(site.table))

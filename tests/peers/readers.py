@@ -12,13 +12,11 @@ import duckdb
 import duckdb_extension_delta
 import pyarrow as pa
 
-DUCKDB_LACKS = {
-    "mapped partitions": "reads partition values of mapped columns as null",
-    "variant": "hands no variant to Arrow",
-}
-DELTALAKE_LACKS = {
-    "typeWidening": "refuses the feature",
-}
+DUCKDB_LACKS = {"mapped partitions": "reads partition values of mapped columns as null"}
+DELTALAKE_LACKS = {"typeWidening": "refuses the feature"}
+SPARK_LACKS: dict[str, str] = {}
+LACKING = {**DUCKDB_LACKS, **DELTALAKE_LACKS, **SPARK_LACKS}
+"""What keeps a peer from reading a table rightly, and how it fails; such tables it is not shown."""
 
 
 class Read(Protocol):

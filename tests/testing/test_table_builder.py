@@ -1,6 +1,7 @@
 """Tables in any state of their log, made in one line."""
 
 import datetime as dt
+import re
 
 import pyarrow as pa
 import pytest
@@ -112,6 +113,15 @@ def test_a_log_is_cut_below_its_checkpoint_and_loses_its_hint():
         "00000000000000000004.json",
     ]
     assert numbers(builder.delete_commits(below=3).drop_hint().build()) == [0, 1, 2, 3]
+
+
+def test_a_log_has_v2_checkpoints_and_compacted_commits():
+    v2 = TableBuilder().properties({"delta.checkpointPolicy": "v2"})
+    builder = v2.append(times=2).checkpoint().append(times=3).compact_log()
+    found = " ".join(names(builder.write()))
+    assert re.search(r"02\.checkpoint\.[0-9a-f-]{36}\.parquet", found)
+    assert re.search(r"03\.0+5\.compacted\.json", found)
+    assert numbers(builder.delete_commits(below=3).build()) == [0, 1, 2, 3, 4]
 
 
 def test_damage_is_done_where_it_was_asked_for():
