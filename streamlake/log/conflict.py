@@ -8,6 +8,7 @@ the next removed again counts as well.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from itertools import chain
 
 from streamlake.errors import (
     ConcurrentAppendError,
@@ -204,7 +205,9 @@ def _check_read(
 
 
 def _check_removed(staged: Transaction, winner: Commit, *, root_url: str, where: str) -> None:
-    mine = _common((r.key for r in staged.removes), winner.removes, root_url=root_url)
+    # A file that is committed once more, as with row ids, must not come back by it either.
+    keys = chain((r.key for r in staged.removes), (add.key for add in staged.adds))
+    mine = _common(keys, winner.removes, root_url=root_url)
     if mine:
         raise ConcurrentDeleteDeleteError(
             "A concurrent commit removed files that this one rewrites or removes.",

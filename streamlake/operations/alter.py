@@ -9,19 +9,22 @@ import msgspec
 
 from streamlake.errors import InvalidInputError
 from streamlake.log import WHOLE_TABLE, CommitResult, Head, Log, Transaction
+from streamlake.operations.row_tracking import give_row_ids
 from streamlake.protocol import (
     DomainMetadata,
     Metadata,
     check_properties,
     check_writable,
+    keeps_row_ids,
     requested_features,
+    supports_writer_feature,
     upgraded_protocol,
 )
 from streamlake.protocol import properties as props
 from streamlake.protocol.assignment import (
     assigned,
     check_mapping_change,
-    check_row_tracking_change,
+    check_row_tracking,
     maps_columns,
 )
 from streamlake.protocol.features import features_in_use
@@ -84,7 +87,8 @@ def set_properties(log: Log, properties: Mapping[str, str]) -> CommitResult:
     """Set table properties by Delta's names, or of the user's own.
 
     ``delta.feature.<name> = supported`` adds a feature to the protocol. Setting
-    ``delta.columnMapping.mode`` to "name" gives every column the physical name that it has.
+    ``delta.columnMapping.mode`` to "name" gives every column the physical name that it has. Setting
+    ``delta.enableRowTracking`` on a table with rows takes commits before that give them ids.
 
     Raises:
         InvalidInputError: A name or value of Delta's that can't be, or a change that the table's
@@ -105,11 +109,12 @@ def set_properties(log: Log, properties: Mapping[str, str]) -> CommitResult:
             remedy="Add it with add_constraint(name, expression).",
         )
     check_mapping_change(before.configuration, configuration)
+    check_row_tracking(configuration)
     read_version = None
-    if props.ENABLE_ROW_TRACKING in asked:
+    if not keeps_row_ids(head.protocol, before) and props.flag(kept, props.ENABLE_ROW_TRACKING):
+        if log.snapshot(head.version).files():
+            return _track_rows(log, head, asked)
         read_version = head.version
-        without_ids = sum(add.base_row_id is None for add in log.snapshot(head.version).files())
-        check_row_tracking_change(before.configuration, configuration, without_ids=without_ids)
     return change_metadata(
         log,
         head,
@@ -118,6 +123,31 @@ def set_properties(log: Log, properties: Mapping[str, str]) -> CommitResult:
         parameters={"properties": as_json(asked)},
         requested=requested_features(asked) | features_in_use(kept, "{}"),
         read_version=read_version,
+    )
+
+
+def _track_rows(log: Log, head: Head, asked: Mapping[str, str]) -> CommitResult:
+    """Enable row tracking on a table with rows: the feature first, ids, then the property."""
+    if not supports_writer_feature(head.protocol, "rowTracking"):
+        change_metadata(
+            log,
+            head,
+            head.metadata,
+            operation="UPGRADE PROTOCOL",
+            parameters={"feature": "rowTracking"},
+            requested=frozenset({"rowTracking"}),
+        )
+    give_row_ids(log)
+    head = log.head
+    before = head.metadata
+    configuration = {**before.configuration, **props.kept_properties(asked)}
+    return change_metadata(
+        log,
+        head,
+        msgspec.structs.replace(before, configuration=_consistent(configuration)),
+        operation="SET TBLPROPERTIES",
+        parameters={"properties": as_json(asked)},
+        requested=requested_features(asked),
     )
 
 

@@ -18,7 +18,7 @@ from streamlake.protocol import (
     protocol_for,
     schema_to_json,
 )
-from streamlake.protocol.assignment import assigned, check_row_tracking_change, unassigned
+from streamlake.protocol.assignment import assigned, check_row_tracking, unassigned
 from streamlake.protocol.properties import column_mapping_mode, kept_properties
 
 
@@ -58,7 +58,7 @@ def create(
         ),
         new_id=log.clock.new_id,
     )
-    check_row_tracking_change({}, metadata.configuration, without_ids=0)
+    check_row_tracking(metadata.configuration)
     check_writable(protocol, metadata, where=log.url)
     if has_rules(metadata.schema_string, metadata.configuration):
         table_rules(metadata.schema_string, metadata.configuration)

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from streamlake.errors import InvalidInputError, UnsupportedFeatureError
+from streamlake.errors import InvalidInputError
 from streamlake.protocol import properties as props
 from streamlake.protocol.actions import Metadata, Protocol
 from streamlake.protocol.features import keeps_row_ids, supports_reader_feature
@@ -125,32 +125,17 @@ def check_mapping_change(before: Mapping[str, str], after: Mapping[str, str]) ->
         )
 
 
-def check_row_tracking_change(
-    before: Mapping[str, str], after: Mapping[str, str], *, without_ids: int
-) -> None:
-    """Refuse to have rows keep ids that they do not have.
-
-    Args:
-        before: The table's properties.
-        after: What they become.
-        without_ids: How many files of the table have no ``baseRowId``.
+def check_row_tracking(configuration: Mapping[str, str]) -> None:
+    """Refuse properties that contradict one another.
 
     Raises:
-        UnsupportedFeatureError: Files would have to be given ids first.
-        InvalidInputError: Row tracking is suspended as well.
+        InvalidInputError: Row tracking is both enabled and suspended.
     """
-    if not props.flag(after, props.ENABLE_ROW_TRACKING):
-        return
-    if props.flag(after, props.ROW_TRACKING_SUSPENDED):
+    if props.flag(configuration, props.ENABLE_ROW_TRACKING) and props.flag(
+        configuration, props.ROW_TRACKING_SUSPENDED
+    ):
         raise InvalidInputError(
             "Row tracking can't be both enabled and suspended.",
             found=f"{props.ENABLE_ROW_TRACKING} and {props.ROW_TRACKING_SUSPENDED}",
             remedy="Unset one of them.",
-        )
-    if not props.flag(before, props.ENABLE_ROW_TRACKING) and without_ids:
-        raise UnsupportedFeatureError(
-            "The table's rows have no ids to keep (rowTracking).",
-            found=f"{without_ids} files without baseRowId",
-            remedy="Have Delta on Spark enable it, which gives them ids first, or write the rows "
-            "to a new table that has it.",
         )

@@ -9,7 +9,9 @@ import pyarrow as pa
 import pytest
 
 import streamlake as sl
-from streamlake.log import read_commit
+from streamlake.log import Log, read_commit
+from streamlake.storage import ObjectStore
+from streamlake.testing import CountingStore
 
 SCHEMA = pa.schema([("id", pa.int64())])
 ENABLED = {"delta.enableRowTracking": "true"}
@@ -92,16 +94,52 @@ def test_a_rewrite_that_would_lose_kept_ids_is_refused(tmp_path: Path):
     assert table.version == 2
 
 
-def test_tracking_is_enabled_later_only_where_every_file_has_its_ids(tmp_path: Path):
+def test_rows_that_are_there_get_ids_before_tracking_is_enabled(tmp_path: Path):
+    table = sl.Table.create(tmp_path / "t", schema=SCHEMA)
+    table.append(rows(1, 2))
+    table.append(rows(3))
+    table.set_properties({**ENABLED, "mine": "x"})
+    table.append(rows(4))
+    assert id_ranges(table) == [(0, 2, 4), (2, 1, 4), (3, 1, 6)]
+    assert mark(table) == 3
+    assert table.properties["mine"] == "x"
+    operations = [record.operation for record in table.history(limit=4)]
+    assert operations == ["WRITE", "SET TBLPROPERTIES", "ROW TRACKING BACKFILL", "UPGRADE PROTOCOL"]
+    table.checkpoint()
+    assert id_ranges(sl.Table.open(table.url)) == [(0, 2, 4), (2, 1, 4), (3, 1, 6)]
+    told = [batch.data["id"].to_pylist() for batch in table.tail(stop="latest")]
+    assert [ids for ids in told if ids] == [[1, 2], [3], [4]]
+
+
+def test_a_table_that_tracks_its_rows_already_only_gets_the_property(tmp_path: Path):
+    table = sl.Table.create(tmp_path / "t", schema=SCHEMA, properties=SUPPORTED)
+    table.append(rows(1))
+    table.set_properties(ENABLED)
+    table.append(rows(2))
+    assert id_ranges(table) == [(0, 1, 1), (1, 1, 3)]
+
+
+class RemovedMeanwhile(CountingStore):
+    """Lets another handle rewrite the table's files right before they are given ids."""
+
+    def __init__(self, inner: ObjectStore) -> None:
+        super().__init__(inner)
+        self.done = False
+
+    def put_if_absent(self, path: str, data: bytes | memoryview) -> None:
+        if b"BACKFILL" in bytes(data) and not self.done:
+            self.done = True
+            sl.Table(Log(self.inner)).optimize()
+        super().put_if_absent(path, data)
+
+
+def test_files_that_go_while_they_get_ids_do_not_come_back(tmp_path: Path):
     table = sl.Table.create(tmp_path / "t", schema=SCHEMA)
     table.append(rows(1))
-    with pytest.raises(sl.UnsupportedFeatureError, match="rowTracking"):
-        table.set_properties(ENABLED)
-    supported = sl.Table.create(tmp_path / "s", schema=SCHEMA, properties=SUPPORTED)
-    supported.append(rows(1))
-    supported.set_properties(ENABLED)
-    supported.append(rows(2))
-    assert id_ranges(supported) == [(0, 1, 1), (1, 1, 3)]
+    table.append(rows(2))
+    sl.Table(Log(RemovedMeanwhile(table.log.store))).set_properties(ENABLED)
+    assert sorted(table.snapshot().to_arrow()["id"].to_pylist()) == [1, 2]
+    assert [(base, count) for base, count, _ in id_ranges(table)] == [(0, 2)]
 
 
 def test_a_garbled_mark_is_told(tmp_path: Path):
