@@ -14,27 +14,24 @@ from streamlake.storage import LocalStore
 
 SCHEMA = pa.schema([pa.field("n", pa.int64())])
 EXIT_CODE = 77
-REQUESTS_OF_AN_APPEND_WITH_CHECKPOINT = 8
-"""Data file, two puts of the probe, commit, hint read, checkpoint, hint; one to spare."""
+PUTS_OF_AN_APPEND_WITH_CHECKPOINT = 9
+"""Data file, two of the probe, commit, sidecar, manifest twice, hint, checksum."""
 
 
 class DyingStore(LocalStore):
-    """Local disk under a process that dies right before or right after its nth write or read."""
+    """Local disk under a process that dies right before or right after its nth put."""
 
-    requests_left = -1
+    puts_left = -1
     dies_after = False
 
     def _step(self, request):
-        self.requests_left -= 1
-        if self.requests_left == 0 and not self.dies_after:
+        self.puts_left -= 1
+        if self.puts_left == 0 and not self.dies_after:
             os._exit(EXIT_CODE)
         result = request()
-        if self.requests_left == 0:
+        if self.puts_left == 0:
             os._exit(EXIT_CODE)
         return result
-
-    def get(self, path):
-        return self._step(lambda: LocalStore.get(self, path))
 
     def put(self, path, data):
         return self._step(lambda: LocalStore.put(self, path, data))
@@ -51,16 +48,18 @@ def append_and_die(root: Path, nth: int, dies_after: bool) -> None:  # noqa: FBT
     store = DyingStore(root)
     log = Log(store)
     log.refresh()
-    store.dies_after, store.requests_left = dies_after, nth
+    store.dies_after, store.puts_left = dies_after, nth
     sl.Table(log).append(rows(5), txn=sl.SetTransaction("a", 5))
     os._exit(0)
 
 
 @pytest.mark.parametrize("dies_after", [False, True])
-@pytest.mark.parametrize("nth", range(1, REQUESTS_OF_AN_APPEND_WITH_CHECKPOINT + 1))
-def test_an_append_cut_off_at_any_request_is_in_the_table_once(tmp_path, nth, dies_after):
+@pytest.mark.parametrize("nth", range(1, PUTS_OF_AN_APPEND_WITH_CHECKPOINT + 1))
+def test_an_append_cut_off_at_any_put_is_in_the_table_once(tmp_path, nth, dies_after):
     table = sl.Table.create(
-        tmp_path / "t", schema=SCHEMA, properties={"delta.checkpointInterval": "5"}
+        tmp_path / "t",
+        schema=SCHEMA,
+        properties={"delta.checkpointInterval": "5", "delta.checkpointPolicy": "v2"},
     )
     for n in range(1, 5):
         table.append(rows(n), txn=sl.SetTransaction("a", n))
