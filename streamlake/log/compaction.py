@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from streamlake.errors import ObjectNotFoundError
-from streamlake.log.commit import Commit, read_commit
+from streamlake.log.commit import Commit, oversize, read_commit
 from streamlake.log.limits import DEFAULT_LIMITS, Limits
 from streamlake.log.segment import LogSegment
 from streamlake.protocol import (
@@ -116,8 +116,9 @@ def read_compacted(
 
 
 def _check_size(data: bytes, limits: Limits) -> None:
-    if len(data) > limits.commit_bytes:
-        raise msgspec.DecodeError(f"{len(data)} bytes; the limit is {limits.commit_bytes}")
+    passed = oversize(data, limits)
+    if passed is not None:
+        raise msgspec.DecodeError(f"{passed[1]}, past Limits.{passed[0]}")
 
 
 def _check_reconciled(actions: Iterable[Action], root_url: str) -> None:

@@ -247,3 +247,31 @@ def test_clean_up_keeps_the_sidecars_that_a_checkpoint_needs():
     assert len(listed(table.log.store, "_sidecars")) == 2
     assert table.snapshot(version=4).to_arrow()["n"].to_pylist() == [0, 1, 2, 3]
     assert cleaned(table.log.store).snapshot().to_arrow()["n"].to_pylist() == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("properties", "codec"),
+    [({}, "SNAPPY"), ({"delta.parquet.compression.codec": "zstd"}, "ZSTD"),
+     ({"delta.parquet.format.version": "2.12.0"}, "SNAPPY")],
+)  # fmt: skip
+def test_checkpoints_are_compressed_as_the_table_asks(properties, codec):
+    store = builder(**properties).append().checkpoint().write()
+    found = pq.ParquetFile(pa.BufferReader(store.get(checkpoint_path(1)))).metadata
+    groups = [found.row_group(number) for number in range(found.num_row_groups)]
+    assert {group.column(0).compression for group in groups} == {codec}
+    assert cleaned(store).snapshot().to_arrow()["n"].to_pylist() == [0]
+
+
+def flipped(data: bytes) -> bytes:
+    """One bit of a path turned over, in its page and not in the footer's statistics."""
+    at = data.index(b".parquet") - 5
+    return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
+
+
+def test_a_flipped_bit_in_a_checkpoint_is_found_out_and_passed_over():
+    plain = {"delta.parquet.compression.codec": "uncompressed"}
+    table = builder(**plain).append().checkpoint()
+    store = table.corrupt("*.checkpoint.parquet", flipped).write()
+    assert sl.Table(Log(store)).snapshot().to_arrow()["n"].to_pylist() == [0]
+    with pytest.raises(sl.CorruptTableError, match="CRC"):
+        cleaned(store).snapshot()

@@ -236,6 +236,7 @@ class ParquetPart:
         return pq.ParquetFile(
             source,
             pre_buffer=not self._is_held,
+            page_checksum_verification=True,
             thrift_string_size_limit=self.limits.checkpoint_footer_bytes,
             thrift_container_size_limit=self.limits.checkpoint_footer_elements,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -23,6 +23,9 @@ from streamlake.protocol import (
 )
 from streamlake.protocol.properties import (
     DEFAULT_DELETED_FILE_RETENTION_MS,
+    DEFAULT_PARQUET_CODEC,
+    parquet_codec,
+    parquet_pages,
     writes_stats_as_json,
     writes_stats_as_struct,
 )
@@ -59,6 +62,10 @@ class CheckpointRows:
         ]
         self.add_type = pa.struct([*self._add_fields, *self._typed.fields()])
         """The type of ``add``."""
+        self.codec = self._set(parquet_codec, default=DEFAULT_PARQUET_CODEC)
+        """How the table's Parquet files are compressed."""
+        self.pages: Literal["1.0", "2.0"] = self._set(parquet_pages, default="1.0")
+        """The format of their data pages."""
         self.markers = tuple(self._live_markers())
         """The markers that are kept."""
         self.domains = tuple(d for d in replay.domains.values() if not d.removed)

@@ -107,7 +107,7 @@ def _is_v2(rows: CheckpointRows) -> bool:
 
 def _write_v1(store: ObjectStore, rows: CheckpointRows) -> _Written:
     types = {**ACTION_TYPES, "add": rows.add_type}
-    data, count = _encoded(types, chain(rows.small(), rows.files()))
+    data, count = _encoded(rows, types, chain(rows.small(), rows.files()))
     store.put(checkpoint_path(rows.version), memoryview(data))
     return _Written(num_actions=count, size_bytes=data.size)
 
@@ -137,7 +137,7 @@ def _write_v2(
         "sidecar": [sidecar for sidecar, _ in sidecars],
     }
     named = ((name, structs_of(found, types[name])) for name, found in own.items() if found)
-    data, count = _encoded(types, chain(named, rows.small()))
+    data, count = _encoded(rows, types, chain(named, rows.small()))
     store.put(checkpoint_path(rows.version), memoryview(data))
     store.put(v2_checkpoint_path(rows.version, clock.new_id()), memoryview(data))
     return _Written(num_actions=count + file_actions, size_bytes=data.size + size_bytes)
@@ -150,21 +150,32 @@ def _write_sidecars(
     types = {"add": rows.add_type, "remove": ACTION_TYPES["remove"]}
     blocks = rows.files()
     for first in blocks:
-        data, count = _encoded(types, chain([first], islice(blocks, most_blocks - 1)))
+        data, count = _encoded(rows, types, chain([first], islice(blocks, most_blocks - 1)))
         name = f"{clock.new_id()}.parquet"
         store.put(f"{SIDECAR_DIR}/{name}", memoryview(data))
         yield Sidecar(name, data.size, clock.now_ms()), count
 
 
 def _encoded(
-    types: Mapping[str, pa.StructType], rows: Iterable[tuple[str, Any]]
+    form: CheckpointRows, types: Mapping[str, pa.StructType], blocks: Iterable[tuple[str, Any]]
 ) -> tuple[pa.Buffer, int]:
-    """A Parquet file of rows that each set one column, and how many; one row group a block."""
+    """A Parquet file of rows that each set one column, and how many; one row group a block.
+
+    Every page carries a checksum, so that a flipped bit shows when it is read.
+    """
     schema = pa.schema([pa.field(name, kind) for name, kind in types.items()])
     sink = pa.BufferOutputStream()
     count = 0
-    with pq.ParquetWriter(sink, schema, compression="snappy", store_schema=False) as writer:
-        for name, block in rows:
+    with pq.ParquetWriter(
+        sink,
+        schema,
+        compression=form.codec,
+        data_page_version=form.pages,
+        store_schema=False,
+        store_decimal_as_integer=True,
+        write_page_checksum=True,
+    ) as writer:
+        for name, block in blocks:
             columns = [
                 block if column == name else pa.nulls(len(block), kind)
                 for column, kind in types.items()
