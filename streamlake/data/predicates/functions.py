@@ -14,7 +14,8 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from streamlake.data.predicates import compare, patterns, times
-from streamlake.data.predicates.kernels import Values, pc
+from streamlake.data.predicates.kernels import Values, is_any, pc
+from streamlake.log.arrays import array_of
 
 Compute: TypeAlias = Callable[..., Values]
 
@@ -92,6 +93,24 @@ def _length(values: Values) -> Values:
     return (pc.utf8_length if text else pc.binary_length)(values).cast(pa.int32())
 
 
+def _lower(text: Values) -> Values:
+    return _recased(text, pc.ascii_lower, str.lower)
+
+
+def _upper(text: Values) -> Values:
+    return _recased(text, pc.ascii_upper, str.upper)
+
+
+def _recased(text: Values, plain: Compute, full: Callable[[str], str]) -> Values:
+    """Arrow maps a character to one; Java, as Python, one to several where Unicode says so."""
+    if not is_any(pc.invert(pc.string_is_ascii(text))):
+        return plain(text)
+    distinct = text.dictionary_encode()
+    recased = [None if one is None else full(one) for one in distinct.dictionary.to_pylist()]
+    held: Values = array_of(recased, pa.string())
+    return pc.take(held, distinct.indices)
+
+
 def _joined(*parts: Values) -> Values:
     return pc.binary_join_element_wise(*parts, "", null_handling="emit_null")
 
@@ -126,8 +145,11 @@ def _absolute(values: Values) -> Values:
 
 def _whole(rounded: Callable[..., Any]) -> Compute:
     def compute(values: Values) -> Values:
-        if pa.types.is_integer(values.type):
+        kind: Any = values.type
+        if pa.types.is_integer(kind):
             return pc.cast(values, pa.int64())
+        if pa.types.is_decimal(kind):
+            return pc.cast(rounded(values), pa.decimal128(kind.precision - kind.scale + 1, 0))
         return pc.cast(rounded(values), pa.int64())
 
     return compute
@@ -180,8 +202,8 @@ FUNCTIONS: dict[str, Function] = {
     "greatest": Function(compute=_greatest, takes=(ANY, ANY), repeats=True, alike=True),
     "least": Function(compute=_least, takes=(ANY, ANY), repeats=True, alike=True),
     "length": Function(compute=_length, takes=(TEXT_OR_BINARY,)),
-    "lower": _text(pc.utf8_lower),
-    "upper": _text(pc.utf8_upper),
+    "lower": _text(_lower),
+    "upper": _text(_upper),
     "trim": _text(lambda text: pc.utf8_trim(text, characters=" ")),
     "ltrim": _text(lambda text: pc.utf8_ltrim(text, characters=" ")),
     "rtrim": _text(lambda text: pc.utf8_rtrim(text, characters=" ")),

@@ -128,7 +128,9 @@ def _nothing(column: StatisticsColumn) -> Range:
 def _parse(stats: Values, columns: Sequence[StatisticsColumn]) -> Values:
     """A struct for each file with the members of its statistics that the columns need."""
     kind = _struct(_shape(columns))
-    text = pc.replace_substring_regex(pc.coalesce(stats, "{}"), r"[\r\n]", " ")
+    text = pc.coalesce(stats, "{}")
+    for line_end in ("\n", "\r"):
+        text = pc.replace_substring(text, line_end, " ")
     text = pc.if_else(pc.equal(text, ""), "{}", text)
     # In a wrapper no text can pass for no file, nor for two without the count telling.
     lines: Any = pc.binary_join_element_wise('{"s":', text, "}\n", "")
