@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from typing import Any
 
@@ -112,8 +113,8 @@ def parsed_text(text: str, kind: pa.DataType) -> pa.Scalar[Any] | None:
         return pa.scalar(text, kind)
     if pa.types.is_binary(kind):
         return pa.scalar(text.encode(), kind)
-    if pa.types.is_date32(kind):
-        stripped = stripped.replace("T", " ").split(" ")[0]
+    if is_time(kind):
+        stripped = _whole_time(stripped, kind)
     if pa.types.is_boolean(kind):
         stripped = _BOOLEANS.get(stripped.lower(), "")
     if not stripped:
@@ -124,6 +125,22 @@ def parsed_text(text: str, kind: pa.DataType) -> pa.Scalar[Any] | None:
         return None
 
 
+def _whole_time(text: str, kind: pa.DataType) -> str:
+    """A date or time with the parts that Spark lets one leave out: all after the year."""
+    match = _TIME.fullmatch(text)
+    if match is None:
+        return text
+    date = f"{match[1]}-{match[2] or '01'}-{match[3] or '01'}"
+    if pa.types.is_date32(kind) or match[4] is None:
+        return date + (match[7] or "" if pa.types.is_timestamp(kind) else "")
+    return f"{date} {match[4]}:{match[5] or '00'}:{match[6] or '00'}{match[7] or ''}"
+
+
+_TIME = re.compile(
+    r"([0-9]{4})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T](?:"
+    r"([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2}(?:\.[0-9]{1,9})?))?(Z|[+-][0-9:]{2,6})?"
+    r")?)?)?)?"
+)
 _BOOLEANS = dict.fromkeys(("true", "t", "yes", "y", "1"), "true") | dict.fromkeys(
     ("false", "f", "no", "n", "0"), "false"
 )
