@@ -32,7 +32,7 @@ def rows_of(table: sl.Table) -> list[dict[str, object]]:
 
 
 def test_a_column_that_is_left_out_gets_its_default_and_one_that_is_given_does_not(table):
-    assert table.log.head.protocol.writer_features == ("allowColumnDefaults",)
+    assert table.log.head.protocol.writer_features == ("allowColumnDefaults", "invariants")
     table.append(pa.table({"id": [1, 2]}))
     table.append(pa.table({"id": [3], "n": pa.array([0], pa.int32())}))
     table.append(pa.table({"id": [4]}).to_reader())
