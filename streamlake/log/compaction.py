@@ -12,18 +12,14 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from streamlake.errors import ObjectNotFoundError
+from streamlake.log.action_keys import ActionKey, key_of, said_twice
 from streamlake.log.commit import Commit, oversize, read_commit
 from streamlake.log.limits import DEFAULT_LIMITS, Limits
 from streamlake.log.segment import LogSegment
 from streamlake.protocol import (
     Action,
     AddFile,
-    DomainMetadata,
-    Metadata,
-    Protocol,
     RemoveFile,
-    SetTransaction,
-    canonical_path,
     compacted_path,
     decode_actions,
     encode_actions,
@@ -31,9 +27,6 @@ from streamlake.protocol import (
 from streamlake.storage import ObjectStore
 
 logger = logging.getLogger(__name__)
-
-_Key = tuple[str, str, str | None]
-_FILE = "file"
 
 
 class Reconciler:
@@ -45,7 +38,7 @@ class Reconciler:
 
     def __init__(self, root_url: str) -> None:
         self._root_url = root_url
-        self._latest: dict[_Key, Action] = {}
+        self._latest: dict[ActionKey, Action] = {}
 
     def __len__(self) -> int:
         return len(self._latest)
@@ -70,26 +63,10 @@ class Reconciler:
                 yield action
 
     def _put(self, action: Action) -> None:
-        key = _key_of(action, self._root_url)
+        key = key_of(action, self._root_url)
         if key is not None:
             self._latest.pop(key, None)
             self._latest[key] = action
-
-
-def _key_of(action: Action, root_url: str) -> _Key | None:
-    """What a later action must have in common with an earlier one to replace it."""
-    match action:
-        case AddFile() | RemoveFile():
-            path, vector = action.key
-            return _FILE, canonical_path(path, root_url=root_url), vector
-        case SetTransaction():
-            return "txn", action.app_id, None
-        case DomainMetadata():
-            return "domain", action.domain, None
-        case Metadata() | Protocol():
-            return type(action).__name__, "", None
-        case _:
-            return None
 
 
 def read_compacted(
@@ -122,13 +99,9 @@ def _check_size(data: bytes, limits: Limits) -> None:
 
 
 def _check_reconciled(actions: Iterable[Action], root_url: str) -> None:
-    seen: set[_Key] = set()
-    for action in actions:
-        key = _key_of(action, root_url)
-        if key in seen:
-            raise msgspec.DecodeError(f"two actions of one {key[0]}")
-        if key is not None:
-            seen.add(key)
+    twice = said_twice(actions, root_url=root_url)
+    if twice is not None:
+        raise msgspec.DecodeError(twice)
 
 
 def compact(

@@ -3,12 +3,13 @@
 import json
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import streamlake as sl
-from log.checkpoints import UUID, multi_part, v2
+from log.checkpoints import UUID, multi_part, parquet, v2
 from streamlake.log import Log, LogSegment, find_segment
 from streamlake.protocol import json_checksum
 from streamlake.storage import MemoryStore
@@ -58,6 +59,22 @@ def test_a_multi_part_checkpoint_whose_parts_overlap_is_passed_over():
     for path in multi_part(store, 4, 2):
         store.put(path, data)
     assert numbers(store) == list(range(6))
+
+
+def test_a_checkpoint_that_says_two_things_of_one_marker_is_passed_over():
+    store = LATE.append(txn=sl.SetTransaction("a", 1)).checkpoint().write()
+    rows = pq.read_table(pa.BufferReader(store.get(checkpoint_name(7))))
+    store.put(checkpoint_name(7), parquet(pa.concat_tables([rows, rows.filter(marked(rows))])))
+    assert numbers(store) == list(range(7))
+    for version in range(8):
+        store.delete(f"_delta_log/{version:020d}.json")
+    store.delete(checkpoint_name(4))
+    with pytest.raises(sl.CorruptTableError, match="two actions of txn a"):
+        numbers(store)
+
+
+def marked(rows: pa.Table):
+    return rows["txn"].is_valid()
 
 
 def test_of_one_version_that_comes_first_which_nobody_replaces():

@@ -13,6 +13,7 @@ from typing import TypeVar
 import msgspec
 
 from streamlake.errors import LimitExceededError, ObjectNotFoundError
+from streamlake.log.action_keys import said_twice
 from streamlake.log.checkpoint.columns import SMALL_ACTIONS
 from streamlake.log.checkpoint.reader import (
     ActionColumns,
@@ -75,12 +76,11 @@ def _open_parts(
     for part, path in zip(parts, paths, strict=True):
         if any(part.small_actions(kind) for kind in ("checkpointMetadata", "sidecar")):
             raise corrupt_checkpoint(f"{store.url}/{path}", "a V2 checkpoint in several parts")
+    where = f"{store.url}/{paths[0]}"
     return Checkpoint(
-        adds=(ActionColumns(parts, "add", FILE_TYPES, unique_in=f"{store.url}/{paths[0]}"),),
+        adds=(ActionColumns(parts, "add", FILE_TYPES, unique_in=where),),
         removes=(ActionColumns(parts, "remove", TOMBSTONE_TYPES),),
-        actions=tuple(
-            action for name in actions for part in parts for action in part.small_actions(name)
-        ),
+        actions=_small_actions(parts, actions, store.url, where),
         num_actions=sum(part.num_rows for part in parts),
     )
 
@@ -98,7 +98,7 @@ def _open_single(
     told = _only(part.small_actions("checkpointMetadata"), CheckpointMetadata)
     sidecars = _only(part.small_actions("sidecar"), Sidecar)
     _check_told(told, sidecars, name, where)
-    small = tuple(action for kind in actions for action in part.small_actions(kind))
+    small = _small_actions([part], actions, store.url, where)
     adds, removes = part.file_columns()
     if not sidecars:
         return Checkpoint(
@@ -113,6 +113,17 @@ def _open_single(
         actions=small,
         num_actions=part.num_rows + _sidecar_actions(told[0], sidecars),
     )
+
+
+def _small_actions(
+    parts: Sequence[ParquetPart | _JsonPart], kinds: Iterable[str], root_url: str, where: str
+) -> tuple[Action, ...]:
+    """The small actions of all parts; of one protocol, marker or domain there is one."""
+    found = [action for kind in kinds for part in parts for action in part.small_actions(kind)]
+    twice = said_twice(found, root_url=root_url)
+    if twice is not None:
+        raise corrupt_checkpoint(where, twice)
+    return tuple(found)
 
 
 def _check_told(
