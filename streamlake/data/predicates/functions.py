@@ -88,6 +88,11 @@ def _right(text: Values, length: int) -> Values:
     return _substring(text, -length, length)
 
 
+def _replaced(text: Values, old: str, new: str) -> Values:
+    # Arrow would look for nothing for ever.
+    return pc.replace_substring(text, old, new) if old else text
+
+
 def _length(values: Values) -> Values:
     text = pa.types.is_string(values.type)
     return (pc.utf8_length if text else pc.binary_length)(values).cast(pa.int32())
@@ -211,7 +216,7 @@ FUNCTIONS: dict[str, Function] = {
     "substring": _text(_substring, CONSTANT_INTEGER, CONSTANT_INTEGER, optional=1),
     "left": _text(_left, CONSTANT_INTEGER),
     "right": _text(_right, CONSTANT_INTEGER),
-    "replace": _text(pc.replace_substring, CONSTANT_TEXT, CONSTANT_TEXT),
+    "replace": _text(_replaced, CONSTANT_TEXT, CONSTANT_TEXT),
     "concat": Function(compute=_joined, takes=(TEXT,), repeats=True),
     "concat_ws": Function(compute=_joined_with, takes=(CONSTANT_TEXT, TEXT), repeats=True),
     "like": _text(patterns.like, CONSTANT_TEXT, CONSTANT_TEXT),

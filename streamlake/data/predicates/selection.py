@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from streamlake.data.predicates.kernels import Values, chunked, concatenated, is_any, pc
+from streamlake.data.predicates.kernels import Values, chunked, concatenated, is_any, pc, repeated
 from streamlake.data.predicates.skipping import FileFacts, may_be_true
 from streamlake.data.predicates.statistics import StatisticsColumn, ranges
 from streamlake.data.predicates.tree import (
@@ -57,17 +57,24 @@ def _names(parts: Sequence[Expression], table: TableColumns) -> list[str]:
 
 
 def _mask(block: pa.Table, parts: Sequence[Expression], table: TableColumns) -> Values:
-    columns = {path: kind for part in parts for path, kind in columns_of(part).items()}
+    whole = parts[0] if len(parts) == 1 else Call("and", tuple(parts), pa.bool_())
+    try:
+        return may_be_true(whole, _facts(block, columns_of(whole), table))
+    except pa.ArrowException:  # what can't be told of files keeps them in
+        return repeated(value=True, count=block.num_rows)
+
+
+def _facts(
+    block: pa.Table, columns: Mapping[ColumnPath, pa.DataType], table: TableColumns
+) -> FileFacts:
     inner = [path for path in columns if path[0] in table.partition_columns]
     leaves = [path for path in columns if path[0] not in table.partition_columns]
     batch, doubtful = _partition_values(block, inner, table) if inner else (None, None)
-    found = {}
-    if leaves:
-        wanted = [_statistics_column(path, columns[path], table) for path in leaves]
-        found = dict(zip(leaves, ranges(block.column("stats"), wanted), strict=True))
-    facts = FileFacts(block.num_rows, batch, doubtful, found)
-    whole = parts[0] if len(parts) == 1 else Call("and", tuple(parts), pa.bool_())
-    return may_be_true(whole, facts)
+    if not leaves:
+        return FileFacts(block.num_rows, batch, doubtful)
+    wanted = [_statistics_column(path, columns[path], table) for path in leaves]
+    found = ranges(block.column("stats"), wanted)
+    return FileFacts(block.num_rows, batch, doubtful, dict(zip(leaves, found, strict=True)))
 
 
 def _statistics_column(
