@@ -12,6 +12,7 @@ from streamlake.log.head import Head
 from streamlake.log.hint import hinted_version
 from streamlake.log.limits import Limits
 from streamlake.log.snapshot import load_state
+from streamlake.protocol import check_writable
 from streamlake.storage import ObjectStore
 
 logger = logging.getLogger(__name__)
@@ -31,7 +32,13 @@ class Checkpointing:
         self._writing = threading.Lock()
 
     def write(self, version: int) -> None:
-        """Write one of ``version``."""
+        """Write one of ``version``.
+
+        Raises:
+            UnsupportedFeatureError: The table has a writer feature that is not supported: what it
+                asks of checkpoints is not known.
+            CorruptTableError: The log does not lead to the version.
+        """
         with self._writing:
             self._write(version)
 
@@ -64,4 +71,5 @@ class Checkpointing:
 
     def _write(self, version: int) -> None:
         state, _ = load_state(self._store, version, limits=self._limits)
+        check_writable(*state.checked(), where=self._store.url)
         write_checkpoint(self._store, state, clock=self._clock)

@@ -155,7 +155,11 @@ class Log:
             return CommitResult(version=0, token=attempt.token)
 
     def checkpoint(self) -> int:
-        """Write a checkpoint of the newest version; returns that version."""
+        """Write a checkpoint of the newest version; returns that version.
+
+        Raises:
+            UnsupportedFeatureError: The table has a writer feature that is not supported.
+        """
         version = self.refresh().version
         self._checkpointing.write(version)
         self._view.note_checkpoint(version)

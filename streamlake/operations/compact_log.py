@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from streamlake.log import Log, compact, find_segment
+from streamlake.protocol import check_writable
 
 
 def compact_log(log: Log) -> tuple[int, int] | None:
@@ -16,7 +17,10 @@ def compact_log(log: Log) -> tuple[int, int] | None:
 
     Raises:
         TableNotFoundError: There is no table.
+        UnsupportedFeatureError: The table has a writer feature that is not supported.
         CorruptTableError: A commit is torn or garbled.
         ObjectNotFoundError: Log clean-up removed a commit meanwhile; call it again.
     """
+    head = log.refresh()
+    check_writable(head.protocol, head.metadata, where=log.url)
     return compact(log.store, find_segment(log.store), limits=log.limits)
