@@ -97,7 +97,7 @@ def set_properties(log: Log, properties: Mapping[str, str]) -> CommitResult:
         MetadataChangedError: A concurrent commit changed the metadata, too.
     """
     head = log.refresh()
-    asked = {name: str(value) for name, value in properties.items()}
+    asked = props.spelt(properties)
     before = head.metadata
     check_properties(asked)
     kept = props.kept_properties(asked)
@@ -160,7 +160,7 @@ def unset_properties(log: Log, names: Iterable[str], *, missing_ok: bool = False
         MetadataChangedError: A concurrent commit changed the metadata, too.
     """
     head = log.refresh()
-    names = list(names)
+    names = [names] if isinstance(names, str) else list(names)
     before = head.metadata
     missing = [name for name in names if name not in before.configuration]
     if missing and not missing_ok:

@@ -66,9 +66,10 @@ def add_columns(log: Log, fields: Fields, *, within: str | None = None) -> Commi
     head = log.refresh()
     schema = _schema(log, head)
     mapped = column_mapping(head.protocol, head.metadata, where=log.url).is_mapped
-    for _, field in struct_fields(pa.schema(list(fields))):
+    given = pa.schema(list(fields))
+    for _, field in struct_fields(given):
         _check_plain(field)
-    new = plain_columns(normalize_schema(pa.schema(list(fields)), any_name=mapped))
+    new = plain_columns(normalize_schema(given, any_name=mapped))
     path = () if within is None else exact_path(schema, props.column_path(within))
     added = [
         {"column": {"name": field.name, "type": type_to_json(field.type), "nullable": True}}
@@ -289,6 +290,9 @@ def _statistics_renamed(metadata: Metadata, path: Path, new: Path | None) -> dic
             kept.append(each)
         elif new is not None:
             kept.append((*new, *each[len(path) :]))
+    if not kept:
+        del configuration[props.DATA_SKIPPING_STATS_COLUMNS]
+        return configuration
     text = ",".join(_quoted(each) for each in kept)
     return {**configuration, props.DATA_SKIPPING_STATS_COLUMNS: text}
 

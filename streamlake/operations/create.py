@@ -19,7 +19,7 @@ from streamlake.protocol import (
     schema_to_json,
 )
 from streamlake.protocol.assignment import assigned, check_row_tracking, unassigned
-from streamlake.protocol.properties import column_mapping_mode, kept_properties
+from streamlake.protocol.properties import column_mapping_mode, kept_properties, spelt
 
 
 def create(
@@ -39,7 +39,7 @@ def create(
         UnsupportedFeatureError: A property asks for a feature that is not supported; a constraint
             or generated column can't be computed here.
     """
-    asked = {key: str(value) for key, value in (properties or {}).items()}
+    asked = spelt(properties or {})
     check_properties(asked)
     mapped = column_mapping_mode(asked) != "none"
     normal = unassigned(normalize_schema(schema, any_name=mapped))

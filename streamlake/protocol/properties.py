@@ -275,6 +275,14 @@ def check_properties(configuration: Configuration) -> None:
             raise _unknown(name)
 
 
+def spelt(properties: Mapping[str, object]) -> dict[str, str]:
+    """Properties as the log has them: texts, and truth in small letters."""
+    return {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in properties.items()
+    }
+
+
 def kept_properties(configuration: Configuration) -> dict[str, str]:
     """Those that become part of the table's metadata; the others only ask for a protocol."""
     return {

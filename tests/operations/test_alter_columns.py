@@ -46,7 +46,7 @@ def only_row(table: sl.Table) -> dict[str, object]:
 def test_columns_are_added_as_nulls(tmp_path: Path, properties):
     table = made(tmp_path, properties)
     table.add_columns(pa.schema([("note", pa.string()), ("n", pa.uint8())]))
-    table.add_columns([pa.field("w", pa.float64())], within="s")
+    table.add_columns((field for field in [pa.field("w", pa.float64())]), within="s")
     table.add_columns([pa.field("w", pa.float64())], within="tags.element")
     assert only_row(table) == ROW | {
         "note": None,
@@ -155,6 +155,8 @@ def test_the_columns_that_have_statistics_follow(tmp_path: Path):
     table.rename_column("s", "t")
     table.drop_columns(["id"])
     assert table.properties["delta.dataSkippingStatsColumns"] == "`t`.`x`,`t`.`y`"
+    table.drop_columns("t")
+    assert "delta.dataSkippingStatsColumns" not in table.properties
 
 
 def test_types_widen_where_the_table_allows_it(tmp_path: Path):

@@ -29,6 +29,13 @@ def test_properties_are_set_and_unset_in_one_commit_each(table):
     ]
 
 
+def test_truth_is_spelt_as_others_read_it_and_one_name_is_no_list_of_letters(table):
+    table.set_properties({"delta.appendOnly": True, "n": 5})
+    assert table.properties == {"delta.appendOnly": "true", "mine": "x", "n": "5"}
+    table.unset_properties("mine")
+    assert "mine" not in table.properties
+
+
 def test_what_changes_nothing_commits_nothing(table):
     result = table.set_properties({"mine": "x"})
     assert (result.version, result.already_committed) == (0, True)
