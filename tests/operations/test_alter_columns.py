@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import streamlake as sl
+from operations.overtaken import overtaken
 from streamlake.protocol import field_metadata
 from streamlake.protocol.mapping import column_id, physical_name
 
@@ -211,3 +212,30 @@ def test_comments_come_and_go(tmp_path: Path):
     assert field_metadata(table.schema.field("s").type.field("x")) == {"comment": "how far"}
     table.alter_column("s.x", comment="")
     assert field_metadata(table.schema.field("s").type.field("x")) == {}
+
+
+def test_a_change_that_another_one_overtook_is_a_conflict(mapped):
+    other = overtaken(mapped, lambda: mapped.rename_column("id", "first"))
+    with pytest.raises(sl.MetadataChangedError):
+        other.rename_column("id", "second")
+    assert "first" in sl.Table.open(mapped.url).schema.names
+
+
+def test_rows_that_come_while_a_column_becomes_not_null_are_a_conflict(mapped):
+    rows = pa.table({"id": pa.array([None], pa.int32()), "day": ["a"]})
+    other = overtaken(mapped, lambda: mapped.append(rows))
+    with pytest.raises(sl.ConcurrentAppendError):
+        other.alter_column("id", nullable=False)
+
+
+def test_rows_on_their_way_join_whatever_columns_are_called_by_then(mapped):
+    rows = pa.table({"id": pa.array([2], pa.int32()), "day": ["b"]})
+
+    def change() -> None:
+        mapped.rename_column("id", "the id")
+        mapped.rename_column("day", "dt")
+        mapped.drop_columns(["tags"])
+
+    overtaken(mapped, change).append(rows)
+    found = mapped.snapshot().to_arrow().select(["the id", "dt"]).to_pylist()
+    assert found == [{"the id": 1, "dt": "a"}, {"the id": 2, "dt": "b"}]

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import streamlake as sl
+from operations.overtaken import overtaken
 from streamlake.protocol import Protocol
 
 SCHEMA = pa.schema([("id", pa.int64())])
@@ -118,3 +119,12 @@ def test_the_formats_own_domains_are_refused(table, domain):
         table.set_domain_metadata(domain, "x")
     with pytest.raises(sl.InvalidInputError, match="no domain that a user may set"):
         table.remove_domain_metadata(domain)
+
+
+def test_one_domain_set_by_two_at_once_is_a_conflict_and_two_domains_are_none(table):
+    table.set_domain_metadata("a", "1")
+    other = overtaken(table, lambda: table.set_domain_metadata("a", "2"))
+    with pytest.raises(sl.ConcurrentTransactionError, match="'a'"):
+        other.set_domain_metadata("a", "3")
+    overtaken(table, lambda: table.set_domain_metadata("b", "4")).set_domain_metadata("a", "5")
+    assert table.domain_metadata() == {"a": "5", "b": "4"}

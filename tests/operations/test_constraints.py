@@ -8,10 +8,8 @@ import pyarrow as pa
 import pytest
 
 import streamlake as sl
-from streamlake.log import Log
+from operations.overtaken import overtaken
 from streamlake.protocol import Protocol
-from streamlake.storage import ObjectStore
-from streamlake.testing import CountingStore
 
 SCHEMA = pa.schema([("id", pa.int64()), ("s", pa.string())])
 
@@ -86,23 +84,10 @@ def test_a_column_with_a_constraint_keeps_its_name(tmp_path: Path):
     table.rename_column("d", "e")
 
 
-class AppendedTo(CountingStore):
-    """Lets an append in right before the first commit file is put."""
-
-    def __init__(self, inner: ObjectStore, other: sl.Table) -> None:
-        super().__init__(inner)
-        self.others = [other]
-
-    def put_if_absent(self, path: str, data: bytes | memoryview) -> None:
-        if path.endswith(".json") and self.others:
-            self.others.pop().append(pa.table({"id": [-1], "s": ["x"]}))
-        super().put_if_absent(path, data)
-
-
 def test_rows_that_come_while_it_is_added_are_a_conflict(table):
-    overtaken = sl.Table(Log(AppendedTo(table.log.store, sl.Table.open(table.url))))
+    other = overtaken(table, lambda: table.append(pa.table({"id": [-1], "s": ["x"]})))
     with pytest.raises(sl.ConcurrentAppendError):
-        overtaken.add_constraint("positive", "id > 0")
+        other.add_constraint("positive", "id > 0")
     assert sl.Table.open(table.url).log.head.metadata.configuration.keys() <= {
         "delta.columnMapping.mode",
         "delta.columnMapping.maxColumnId",

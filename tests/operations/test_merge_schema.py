@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +9,8 @@ import pyarrow as pa
 import pytest
 
 import streamlake as sl
-from streamlake.log import Log
+from operations.overtaken import overtaken
 from streamlake.protocol import Protocol, field_metadata
-from streamlake.storage import ObjectStore
-from streamlake.testing import CountingStore
 
 SCHEMA = pa.schema([("id", pa.int32()), ("s", pa.struct([("x", pa.int32())]))])
 
@@ -161,25 +158,6 @@ def test_markers_keep_their_promise_while_the_schema_grows(tmp_path: Path):
     again = sl.Table.open(table.url).append(row(note="n"), txn=marker, merge_schema=True)
     assert again.already_committed
     assert len(rows_of(table)) == 1
-
-
-class OvertakenStore(CountingStore):
-    """Lets somebody else commit right before the first commit file is put."""
-
-    def __init__(self, inner: ObjectStore, winner: Callable[[], object]) -> None:
-        super().__init__(inner)
-        self.winners = [winner]
-
-    def put_if_absent(self, path: str, data: bytes | memoryview) -> None:
-        if path.endswith(".json") and self.winners:
-            self.winners.pop()()
-        super().put_if_absent(path, data)
-
-
-def overtaken(table: sl.Table, winner: Callable[[], object]) -> sl.Table:
-    log = Log(OvertakenStore(table.log.store, winner))
-    log.refresh()
-    return sl.Table(log)
 
 
 def test_two_writers_that_bring_columns_at_once_both_get_them(tmp_path: Path):
