@@ -60,7 +60,7 @@ from streamlake.errors import (
     VersionNotFoundError,
     WriteRefusedError,
 )
-from streamlake.log import CommitResult, Limits, MarkerClaim
+from streamlake.log import CleanUp, CommitResult, Limits, MarkerClaim
 from streamlake.operations import CommitRecord, OptimizeResult
 from streamlake.protocol import AddFile, SetTransaction
 from streamlake.storage import ObjectMeta, ObjectStore
@@ -88,6 +88,7 @@ __all__ = [
     "AddFile",
     "Batch",
     "Batching",
+    "CleanUp",
     "Clock",
     "ClockError",
     "CommitConflictError",

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from streamlake.errors import InvalidInputError
 from streamlake.log.markers import Expectation
+from streamlake.log.metrics import operation_metrics
 from streamlake.log.reads import ReadPredicate
 from streamlake.protocol import (
     Action,
@@ -128,6 +129,7 @@ class Transaction:
         self, *, token: str, now_ms: int, isolation: Isolation = "WriteSerializable"
     ) -> list[Action]:
         """The actions of its commit file, commitInfo first."""
+        metrics = operation_metrics(self.operation, self.adds, self.removes)
         info = CommitInfo(
             {
                 "timestamp": now_ms,
@@ -136,6 +138,7 @@ class Transaction:
                 **({"readVersion": self.read_version} if self.read_version >= 0 else {}),
                 "isolationLevel": isolation,
                 "isBlindAppend": self.is_blind_append,
+                **({"operationMetrics": metrics} if metrics else {}),
                 "engineInfo": ENGINE_INFO,
                 "txnId": token,
                 **self.info,

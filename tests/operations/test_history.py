@@ -6,8 +6,9 @@ import pytest
 import streamlake as sl
 from streamlake import operations
 from streamlake.log import Log
+from streamlake.log.metrics import operation_metrics
 from streamlake.operations.history import LOOK_BACK_VERSIONS
-from streamlake.protocol import CommitInfo, commit_path, encode_actions
+from streamlake.protocol import AddFile, CommitInfo, commit_path, encode_actions
 from streamlake.storage import MemoryStore
 from streamlake.testing import CountingStore, ManualClock
 
@@ -72,6 +73,39 @@ def test_our_own_commits_say_isolation_and_engine():
     assert record.engine_info
     assert record.engine_info.startswith("streamlake/")
     assert (record.rows_added, record.files_added, record.markers["job"].version) == (2, 1, 7)
+
+
+def test_our_own_commits_tell_what_they_did_in_numbers():
+    table, _ = new_table()
+    for number in range(4):
+        table.append(pa.table([[number, number]], schema=SCHEMA))
+    size = sum(add.size for add in table.snapshot().files())
+    table.optimize()
+    optimized, appended, *_, created = table.history()
+    (packed,) = table.snapshot().files()
+    assert appended.operation_metrics["numFiles"] == "1"
+    assert appended.operation_metrics["numOutputRows"] == "2"
+    assert optimized.operation_metrics == {
+        "numRemovedFiles": "4",
+        "numRemovedBytes": str(size),
+        "numAddedFiles": "1",
+        "numAddedBytes": str(packed.size),
+    }
+    assert not created.operation_metrics
+
+
+def test_rows_are_not_told_where_a_file_does_not_say_how_many_it_has():
+    add = AddFile("a.parquet", {}, 10, 0, data_change=True, stats='{"numRecords":3}')
+    silent = AddFile("b.parquet", {}, 5, 0, data_change=True)
+    assert operation_metrics("STREAMING UPDATE", (add,), ()) == {
+        "numAddedFiles": "1",
+        "numOutputBytes": "10",
+        "numOutputRows": "3",
+    }
+    assert operation_metrics("WRITE", (add, silent), ()) == {
+        "numFiles": "2",
+        "numOutputBytes": "15",
+    }
 
 
 def test_a_limited_history_lists_the_end_of_the_log_and_reads_no_more_than_it_shows():
