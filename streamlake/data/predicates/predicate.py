@@ -14,13 +14,15 @@ from streamlake.data.predicates.evaluate import evaluate
 from streamlake.data.predicates.selection import select_files
 from streamlake.data.predicates.tree import Column, Expression, columns_of
 from streamlake.data.table_columns import TableColumns, table_columns
-from streamlake.errors import StreamlakeError
+from streamlake.errors import InvalidInputError, StreamlakeError
 from streamlake.log.files import FileList
-from streamlake.protocol import AddFile, Metadata, Protocol
+from streamlake.protocol import AddFile, Metadata, Protocol, field_metadata
 
 if TYPE_CHECKING:
     from streamlake.log import ReadPredicate
 
+COLLATIONS = "__COLLATIONS"
+"""Key of a column's metadata where Spark was told to compare its strings by a collation."""
 _ANY_MAPPING = Protocol(3, 7, ("columnMapping",), ("columnMapping",))
 """Has names looked up as the table's properties say, for whoever has no protocol at hand."""
 
@@ -35,6 +37,15 @@ def expression(sql: str, schema: pa.Schema) -> Expression:
     """
     parser: Any = importlib.import_module("streamlake.data.predicates.parse")
     found: Expression = parser.parse(sql, schema)
+    for path in columns_of(found):
+        if COLLATIONS in field_metadata(schema.field(path[0])):
+            raise InvalidInputError(
+                f"Column {path[0]!r} has a collation, by which strings can't be compared here.",
+                where=f"expression {sql[:200]!r}",
+                found="strings are compared byte by byte",
+                remedy="Leave the column out of the expression, or ask an engine that knows the "
+                "collation.",
+            )
     return found
 
 

@@ -98,6 +98,15 @@ def test_columns_and_types_that_do_not_fit_are_told(sql, told):
     assert told in str(caught.value)
 
 
+def test_a_column_with_a_collation_is_not_compared_byte_by_byte():
+    collated = pa.field("s", pa.string(), metadata={b"delta.__COLLATIONS": b'{"s": "UTF8_LCASE"}'})
+    assert condition("id = 1 AND s = 'a'", SCHEMA).type == pa.bool_()
+    schema = pa.schema([SCHEMA.field("id"), collated])
+    assert condition("id = 1", schema).type == pa.bool_()
+    with pytest.raises(InvalidInputError, match="'s' has a collation"):
+        condition("id = 1 AND s = 'a'", schema)
+
+
 def test_an_expression_beyond_the_limits_is_refused():
     for sql in (
         "id = 1 " + " " * 100_000,
