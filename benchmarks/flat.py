@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import statistics
 import tempfile
 import time
 from collections.abc import Callable
@@ -14,6 +15,7 @@ import pyarrow as pa
 import streamlake as sl
 from benchmarks.figures import ratio, row
 from benchmarks.logs import write_checkpoint, write_commits
+from streamlake.log.checkpoint.policy import interval_of
 
 VERSIONS = (100, 100_000)
 BLOCKS = 8
@@ -26,7 +28,7 @@ class Costs:
     """Durations in seconds."""
 
     commits: list[float] = field(default_factory=list)
-    """Those that cross the checkpoint interval among them."""
+    """The median leaves out those that cross the checkpoint interval."""
     polls: list[float] = field(default_factory=list)
     """Each finds nothing new."""
 
@@ -63,11 +65,23 @@ def main() -> None:
         for _ in range(BLOCKS):
             for version, table in tables.items():
                 measure(table, found[version])
-        for version, table in tables.items():
-            print(row(f"  commit at {version:,}", found[version].commits))
-            print(row(f"  poll at {version:,}", found[version].polls))
-            print(row(f"  checkpoint at {version:,}", [timed(table.checkpoint)]))
+        means = {version: report(version, tables[version], found[version]) for version in VERSIONS}
     print(
         f"    {high:,} / {low:,}: commits {ratio(found[high].commits, found[low].commits):.2f}, "
-        f"polls {ratio(found[high].polls, found[low].polls):.2f}"
+        f"polls {ratio(found[high].polls, found[low].polls):.2f}, "
+        f"commits with checkpoints {means[high] / means[low]:.2f}"
     )
+
+
+def report(version: int, table: sl.Table, costs: Costs) -> float:
+    """Print the figures of a table; returns what a commit costs with its part of a checkpoint."""
+    interval = interval_of(table.log.head)
+    checkpoint_s = timed(table.checkpoint)
+    with_checkpoints_s = statistics.median(costs.commits) + checkpoint_s / interval
+    print(row(f"  commit at {version:,}", costs.commits))
+    print(row(f"  poll at {version:,}", costs.polls))
+    print(
+        f"  checkpoint at {version:,}: {checkpoint_s * 1e3:.1f} ms, one in {interval:,} commits; "
+        f"commit with its part of it {with_checkpoints_s * 1e3:.3f} ms"
+    )
+    return with_checkpoints_s

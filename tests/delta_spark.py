@@ -58,20 +58,20 @@ def environment() -> Path:
     """
     folder = cache_folder() / f"delta-spark-{DELTA_VERSION}-pyspark-{PYSPARK_VERSION}"
     whole = folder / "whole"
-    with file_lock(folder.with_suffix(".lock")):
-        if not whole.exists():
-            try:
+    try:
+        find_java()
+        with file_lock(folder.with_suffix(".lock")):
+            if not whole.exists():
                 install(folder)
-            except (BrokerError, OSError, subprocess.SubprocessError) as error:
-                output = getattr(error, "output", None) or ""
-                raise PeerMissingError(f"{error}\n{output}"[-3000:]) from error
-            whole.touch()
+                whole.touch()
+    except (BrokerError, OSError, subprocess.SubprocessError) as error:
+        output = getattr(error, "output", None) or ""
+        raise PeerMissingError(f"{error}\n{output}"[-3000:]) from error
     return folder
 
 
 def install(folder: Path) -> None:
     """Make the environment and fetch the jars."""
-    find_java()
     venv = folder / "venv"
     run(sys.executable, "-m", "venv", "--clear", str(venv))
     python = str(venv / "bin" / "python")

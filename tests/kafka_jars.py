@@ -35,7 +35,7 @@ def find_java() -> str:
     found = shutil.which("java", path=str(Path(home, "bin"))) if home else None
     found = found or shutil.which("java")
     if found is None:
-        raise JavaMissingError("no java on PATH or under JAVA_HOME; Kafka needs Java 17 or newer")
+        raise JavaMissingError("no java on PATH or under JAVA_HOME; Java 17 or newer is needed")
     return found
 
 
