@@ -431,6 +431,21 @@ class Table:
         """
         return operations.confirm_read(self.log, snapshot._state, where)  # noqa: SLF001
 
+    def version_at(self, timestamp: Moment, *, or_newest: bool = False) -> int:
+        """The newest version committed at ``timestamp`` or before, as ``snapshot`` finds it.
+
+        Args:
+            timestamp: As ``snapshot``.
+            or_newest: Whether a time after the newest commit means the newest version. The next
+                commit may change that answer, so it is refused unless asked for.
+
+        Raises:
+            VersionNotFoundError: It lies before the oldest commit that the log still holds, or
+                after the newest.
+            InvalidInputError: No point in time, or one without a time zone.
+        """
+        return operations.version_at(self.log, timestamp, or_newest=or_newest)
+
     def tail(
         self,
         start: Start = "earliest",

@@ -18,7 +18,6 @@ from streamlake.clock import Clock
 from streamlake.errors import (
     ClockError,
     ObjectNotFoundError,
-    StreamlakeError,
     TableError,
 )
 from streamlake.log.checkpoint.opening import open_checkpoint
@@ -103,7 +102,11 @@ class LogCleaner:
             if not cleans_log(newest.metadata.configuration) or cutoff_ms == self._done_ms:
                 return None
             done = self.clean(newest, seconds=self._limits.clean_up_s)
-        except StreamlakeError:
+        except ClockError as error:
+            logger.warning("%s", error)
+            self._done_ms = cutoff_ms  # told once a day
+            return None
+        except Exception:  # the other work stands, whatever a clean-up meets
             logger.warning("the log of %s was not cleaned up", self._store.url, exc_info=True)
             return None
         finally:

@@ -12,6 +12,7 @@ from log.cleaning import (
     DAY_S,
     MIDNIGHT_MS,
     NAMES,
+    RETENTION,
     daily,
     log_names,
     one_row,
@@ -87,6 +88,16 @@ def test_a_commit_of_the_future_refuses_every_removal():
     clock.offset_ms = 0
     with pytest.raises(sl.ClockError, match="the newest commit contradict"):
         sl.Table(Log(table.log.store, clock=clock)).clean_log()
+
+
+def test_a_contradiction_of_clocks_does_not_fail_the_checkpoint_and_is_told_once_a_day(caplog):
+    clock = JumpingClock(now_ms=MIDNIGHT_MS, seed=next(NAMES))
+    table = daily(10, checkpoints=(4,), clock=clock, properties=RETENTION)
+    clock.offset_ms = 400 * DAY_S * 1000
+    for _ in range(3):
+        assert table.checkpoint() == 9
+    assert caplog.text.count("contradict each other") == 1
+    assert versions_left(table)[0] == 0
 
 
 def test_times_that_fall_back_do_not_make_a_commit_older_than_the_one_before():

@@ -65,6 +65,16 @@ def test_a_time_outside_the_log_is_refused_and_the_range_is_named(minute, place)
     assert "versions 0 of 2026-01-31T12:00:00.000Z to 3 of 2026-01-31T12:03" in caught.value.found
 
 
+def test_the_newest_version_is_given_for_a_later_time_where_that_is_asked_for():
+    table = table_by_the_minute(4)
+    assert table.version_at(minutes(2.5)) == 2
+    assert table.version_at(minutes(60), or_newest=True) == 3
+    with pytest.raises(sl.VersionNotFoundError, match="after the newest"):
+        table.version_at(minutes(60))
+    with pytest.raises(sl.VersionNotFoundError, match="before the oldest"):
+        table.version_at(minutes(-1), or_newest=True)
+
+
 def test_a_time_before_the_first_checkpoint_of_a_cleaned_up_log_is_told():
     table = table_by_the_minute(6)
     table.checkpoint()
