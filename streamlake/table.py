@@ -524,7 +524,7 @@ class Table:
         return operations.clean_log(self.log, dry_run=dry_run, keep_from=keep_from)
 
     def checkpoint(self) -> int:
-        """Write a checkpoint of the newest version now; returns that version.
+        """Write a checkpoint of the newest version, unless it has one; returns that version.
 
         Raises:
             UnsupportedFeatureError: The table has a writer feature that is not supported.

@@ -32,7 +32,7 @@ class Checkpointing:
         self._writing = threading.Lock()
 
     def write(self, version: int) -> None:
-        """Write one of ``version``.
+        """Write one of ``version``, unless there is one that can be read.
 
         Raises:
             UnsupportedFeatureError: The table has a writer feature that is not supported: what it
@@ -72,4 +72,6 @@ class Checkpointing:
     def _write(self, version: int) -> None:
         state, _ = load_state(self._store, version, limits=self._limits)
         check_writable(*state.checked(), where=self._store.url)
+        if state.base_version == version:  # a reader may be at it, and it says the same
+            return
         write_checkpoint(self._store, state, clock=self._clock)

@@ -155,7 +155,7 @@ class Log:
             return CommitResult(version=0, token=attempt.token)
 
     def checkpoint(self) -> int:
-        """Write a checkpoint of the newest version; returns that version.
+        """Write a checkpoint of the newest version, unless it has one; returns that version.
 
         Raises:
             UnsupportedFeatureError: The table has a writer feature that is not supported.

@@ -79,6 +79,8 @@ class Replay:
         self, root_url: str, *, checkpoint: Checkpoint | None = None, version: int = -1
     ) -> None:
         self.version = version
+        self.base_version = -1 if checkpoint is None else version
+        """The version of the checkpoint that it began with; -1 for none."""
         self.protocol: Protocol | None = None
         self.metadata: Metadata | None = None
         self.markers: dict[str, SetTransaction] = {}

@@ -211,13 +211,26 @@ def test_a_marker_that_does_not_tell_its_time_never_expires():
     assert markers(store) == {"spark", "new"}
 
 
+def test_a_version_that_has_a_checkpoint_gets_no_other_one():
+    store = CountingStore(builder(**V2).append(times=2).checkpoint().write())
+    assert sl.Table(Log(store)).checkpoint() == 2
+    assert not [path for method, path in store.requests if method == "put" and "_log" in path]
+
+
+def test_a_checkpoint_that_can_not_be_read_is_written_anew():
+    store = builder().append(times=2).checkpoint().corrupt("*.checkpoint.parquet").write()
+    assert sl.Table(Log(store)).checkpoint() == 2
+    assert cleaned(store).snapshot().to_arrow()["n"].to_pylist() == [0, 1]
+
+
 def test_a_checksum_comes_with_each_checkpoint_and_is_never_replaced():
     store = CountingStore(builder().append(times=2).write())
     sl.Table(Log(store)).checkpoint()
     found = read_checksum(store, 2)
     assert (found.num_files, found.num_metadata, found.num_protocol) == (2, 1, 1)
     assert found.table_size_bytes == Log(store).snapshot().files().size_bytes
-    sl.Table(Log(store)).checkpoint()
+    state, _ = load_state(store, limits=Limits())
+    write_checkpoint(store, state, clock=ManualClock())
     puts = Counter(path for method, path in store.requests if method == "put_if_absent")
     assert puts[f"_delta_log/{2:020d}.crc"] == 2
     assert read_checksum(store, 2) == found
