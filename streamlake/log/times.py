@@ -207,8 +207,9 @@ class Timeline:
         versions, time_of = self._section(time_ms)
         place = _first(len(versions), lambda i: _later(time_of(versions[i]), time_ms - 1))
         if place == len(versions):
-            is_told = isinstance(versions, range)
-            return self._newest + 1 if is_told or self._since is None else self._since
+            if isinstance(versions, range) or self._since is None:
+                return self._newest + 1
+            return self._since if versions else max(0, self._since - 1)
         version = versions[place]
         if version and time_of(version) != time_ms and self._is_gone(version - 1, versions):
             return version - 1

@@ -171,6 +171,40 @@ def test_both_directions_agree_on_every_history(pauses_ms, asked_ms):
         assert line.newest_until(asked_ms, or_newest=True) == until
 
 
+@given(
+    before_ms=st.lists(st.integers(0, 30), max_size=8),
+    steps_ms=st.lists(st.integers(1, 10), min_size=1, max_size=12),
+    gone=st.integers(0, 6),
+    asked_ms=st.integers(-5, 120),
+)
+def test_halving_finds_what_a_look_at_every_version_finds(before_ms, steps_ms, gone, asked_ms):
+    since = len(before_ms)
+    told = {since + i: 40 + sum(steps_ms[:i]) for i in range(len(steps_ms))}
+    store = log_of(dict(enumerate(sorted(before_ms))) | dict.fromkeys(told, 50), told)
+    oldest = min(gone, since + len(steps_ms) - 1)
+    for version in range(oldest):
+        store.delete(commit_path(version))
+    stored = rising(commit_times(store))
+    newest = max(told)
+    times = {v: told.get(v, stored.get(v, 0)) for v in range(oldest, newest + 1)}
+    is_told = asked_ms >= told[since]
+    among = [v for v in times if (v >= since) == is_told]
+    until = max((v for v in among if times[v] <= asked_ms), default=None)
+    first = min(
+        (v for v in among if times[v] >= asked_ms), default=newest + 1 if is_told else since
+    )
+    unknown = not among if first == since and not is_told else first == oldest
+    if unknown and first and times.get(first) != asked_ms:
+        first -= 1  # which is gone, and may be the one
+    line = Timeline(store, definition(newest, since=(since, told[since])))
+    assert line.first_from(asked_ms) == first
+    if until is None:
+        with pytest.raises(sl.VersionNotFoundError):
+            line.newest_until(asked_ms)
+    else:
+        assert line.newest_until(asked_ms, or_newest=True) == until
+
+
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
