@@ -10,6 +10,7 @@ from streamlake.data.limits import (
 from streamlake.data.parquet import encode_parquet
 from streamlake.data.projection import joined, projected
 from streamlake.data.reader import iter_file, read_file
+from streamlake.data.row_ids import KeptIds
 from streamlake.data.rules import Rule, check_rule, has_rules, table_rules
 from streamlake.data.stager import Stager
 from streamlake.data.statistics import collect_statistics
@@ -18,6 +19,7 @@ from streamlake.data.table_columns import TableColumns, plain_columns, table_col
 __all__ = [
     "DEFAULT_READ_LIMITS",
     "DEFAULT_WRITE_LIMITS",
+    "KeptIds",
     "ReadLimits",
     "Rule",
     "Stager",

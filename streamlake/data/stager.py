@@ -54,6 +54,8 @@ class Stager:
     """How the names of columns in data files differ from those of the schema."""
     clustered_by: tuple[tuple[str, ...], ...] = ()
     """Columns, by their physical names, that have statistics in any case."""
+    without_statistics: tuple[str, ...] = ()
+    """Columns, by their physical names, that have none."""
     clock: Clock = SYSTEM_CLOCK
     target_file_size_bytes: int = TARGET_FILE_SIZE_BYTES
     limits: WriteLimits = DEFAULT_WRITE_LIMITS
@@ -120,15 +122,16 @@ class Stager:
                 remedy="Give a size in bytes, or leave it out.",
             )
         layout = self._layout
+        leaves = statistics_leaves(
+            layout.file,
+            num_indexed=data_skipping_num_indexed_cols(self.configuration),
+            columns=self._statistics_columns,
+            always=self.clustered_by,
+        )
         staging = Staging(
             self.store,
             layout,
-            statistics_leaves(
-                layout.file,
-                num_indexed=data_skipping_num_indexed_cols(self.configuration),
-                columns=self._statistics_columns,
-                always=self.clustered_by,
-            ),
+            tuple(leaf for leaf in leaves if leaf.path[0] not in self.without_statistics),
             form=FileFormat.of(self.configuration, mapped=layout.mapping.is_mapped),
             clock=self.clock,
             data_change=data_change,

@@ -163,7 +163,7 @@ def _numbered(
         if add.base_row_id is not None:
             adds.append(add)
             continue
-        if kept and not add.data_change:
+        if kept and not (add.data_change or transaction.keeps_row_ids):
             raise _would_renumber(where)
         if add.num_records is None:
             raise _uncounted(add, where)
@@ -212,7 +212,7 @@ def _would_renumber(where: str) -> UnsupportedFeatureError:
         "The table keeps row ids (rowTracking), which a rewrite of its files would lose.",
         where=where,
         found="delta.enableRowTracking=true",
-        remedy="Optimize the table with an engine that carries row ids over.",
+        remedy="Rewrite them with `optimize`, which carries the ids over.",
     )
 
 

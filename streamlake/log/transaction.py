@@ -62,6 +62,8 @@ class Transaction:
     """The table properties that they were written under, constraints included."""
     staged_table_id: str | None = None
     """The id of the table that they were written for; None where it is not known."""
+    keeps_row_ids: bool = False
+    """Whether rows that it moves take their ids along, in the hidden columns of their new files."""
     is_blind_append: bool = False
     """Whether it only adds files and read none."""
     info: Mapping[str, Any] = field(default_factory=dict)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from streamlake.data import Stager, read_file, table_columns
+from streamlake.data import KeptIds, Stager, TableColumns, read_file, table_columns
 from streamlake.errors import InvalidInputError
 from streamlake.log import Log, Snapshot, Transaction, canonical_key, removal
-from streamlake.protocol import AddFile
+from streamlake.protocol import AddFile, keeps_row_ids
 
 DEFAULT_TARGET_BYTES = 128 * 2**20
 FEWEST_FILES_PER_BIN = 2
@@ -110,9 +110,12 @@ def rewrite(
     ``read_version`` is the snapshot's, or a later one at which the files are known to be there.
     """
     table = table_columns(snapshot.protocol, snapshot.metadata, where=log.url)
+    kept = None
+    if keeps_row_ids(snapshot.protocol, snapshot.metadata):
+        kept = KeptIds.of(table, snapshot.metadata.configuration, where=log.url)
     reader = pa.RecordBatchReader.from_batches(
-        snapshot.schema,
-        (batch for add in chosen for batch in read_file(log.store, add, table).to_batches()),
+        kept.columns.schema if kept else snapshot.schema,
+        (batch for add in chosen for batch in _rows(log, add, table, kept).to_batches()),
     )
     stager = Stager.over(
         log.store,
@@ -122,6 +125,8 @@ def rewrite(
         clock=log.clock,
         target_file_size_bytes=target_bytes,
     )
+    if kept:
+        stager = kept.stager(stager)
     written = tuple(stager.stage(reader, data_change=False))
     now_ms = log.clock.now_ms()
     result = log.commit(
@@ -135,6 +140,12 @@ def rewrite(
             staged_partitions=snapshot.metadata.partition_columns,
             staged_configuration=snapshot.metadata.configuration,
             staged_table_id=snapshot.metadata.id,
+            keeps_row_ids=kept is not None,
         )
     )
     return written, result.version
+
+
+def _rows(log: Log, add: AddFile, table: TableColumns, kept: KeptIds | None) -> pa.Table:
+    """The rows of a file, with the ids that they keep where the table has them kept."""
+    return read_file(log.store, add, table) if kept is None else kept.read(log.store, add)

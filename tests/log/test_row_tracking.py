@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import streamlake as sl
-from streamlake.log import Log, read_commit
+from streamlake.log import Log, Transaction, read_commit, removal
 from streamlake.testing import CountingStore
 
 SCHEMA = pa.schema([("id", pa.int64())])
@@ -87,10 +87,12 @@ def test_suspended_tracking_gives_no_ids(tmp_path: Path):
 def test_a_rewrite_that_would_lose_kept_ids_is_refused(tmp_path: Path):
     table = sl.Table.create(tmp_path / "t", schema=SCHEMA, properties=ENABLED)
     table.append(rows(1))
-    table.append(rows(2))
+    files = table.snapshot().files()
+    moved = table.stager().stage(rows(1), data_change=False)
+    removes = tuple(removal(add, now_ms=0, data_change=False) for add in files)
     with pytest.raises(sl.UnsupportedFeatureError, match="rowTracking"):
-        table.optimize()
-    assert table.version == 2
+        table.log.commit(Transaction(operation="MINE", adds=moved, removes=removes, read_version=1))
+    assert table.version == 1
 
 
 def test_rows_that_are_there_get_ids_before_tracking_is_enabled(tmp_path: Path):
