@@ -14,6 +14,7 @@ import pytest
 import streamlake as sl
 from data.deletion import inline
 from streamlake.data import KeptIds, table_columns
+from streamlake.log import Transaction, removal
 
 SCHEMA = pa.schema([("p", pa.string()), ("n", pa.int64())])
 
