@@ -221,7 +221,7 @@ FUNCTIONS: dict[str, Function] = {
     "concat_ws": Function(compute=_joined_with, takes=(CONSTANT_TEXT, TEXT), repeats=True),
     "like": _text(patterns.like, CONSTANT_TEXT, CONSTANT_TEXT),
     "ilike": _text(patterns.ilike, CONSTANT_TEXT, CONSTANT_TEXT),
-    "rlike": _on_text(pc.match_substring_regex),
+    "rlike": _on_text(patterns.rlike),
     "startswith": _on_text(pc.starts_with),
     "endswith": _on_text(pc.ends_with),
     "contains": _on_text(pc.match_substring),

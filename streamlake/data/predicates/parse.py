@@ -43,6 +43,9 @@ _Base: Any = Spark.Parser
 class _Dialect(Spark):
     """Spark's SQL with functions as they are written: what they mean is for ``build`` to say."""
 
+    class Tokenizer(Spark.Tokenizer):
+        STRING_ESCAPES = ["\\", "'", '"']  # noqa: RUF012 - a doubled quote is one, since Spark 4
+
     class Parser(_Base):  # type: ignore[misc]
         FUNCTIONS: dict[str, Any] = {}  # noqa: RUF012 - as the parser declares it
         FUNCTION_PARSERS = {  # noqa: RUF012 - as the parser declares it

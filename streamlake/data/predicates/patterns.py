@@ -1,4 +1,8 @@
-"""LIKE as Spark has it: the whole string, ``%`` and ``_``, and an escape character."""
+"""LIKE and RLIKE as Spark has them, by the regular expressions of RE2.
+
+RLIKE takes what means the same in Java and in RE2, or can be written so that it does: a ``$`` also
+matches before a last line end, a dot no line end of Unicode's. All else is refused.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +28,15 @@ def like(text: Values, pattern: str, escape: str) -> Values:
 def ilike(text: Values, pattern: str, escape: str) -> Values:
     """The same without regard to case."""
     return pc.match_substring_regex(text, _regex(pattern, escape, flags="si"))
+
+
+def rlike(text: Values, pattern: str) -> Values:
+    """Whether a part of each string matches a regular expression of Java's.
+
+    Raises:
+        pyarrow.ArrowInvalid: It has a part that RE2 does not know or reads in another way.
+    """
+    return pc.match_substring_regex(text, _of_java(pattern))
 
 
 def constant_prefix(pattern: str, escape: str) -> str:
@@ -57,3 +70,54 @@ def _tokens(pattern: str, escape: str) -> list[tuple[str, str]]:
         else:
             found.append((character if character in "%_" else "", character))
     return found
+
+
+_LINE_ENDS = r"\n\r\x{85}\x{2028}\x{2029}"
+_SPACES = r" \t\n\x0B\f\r"
+_ESCAPE = re.compile(r"\\.", re.DOTALL)
+_SAME_ESCAPES = frozenset("dDwWAtnrf")
+_ITEM = re.compile(
+    r"(?P<escape>\\.)|(?P<set>\[\^?(?:\\.|[^\]\[\\&])+\])|(?P<group>\((?:\?:)?(?!\?))"
+    r"|(?P<repeat>(?:[*+?]|\{[0-9]+(?:,[0-9]*)?\})\??)|(?P<end>\$(?=$|[|)]))|(?P<dot>\.)"
+    r"|(?P<plain>[|)^]|[^\\\[\](){}*+?$.|^])",
+    re.DOTALL,
+)
+
+
+def _of_java(pattern: str) -> str:
+    found: list[str] = []
+    at = 0
+    while at < len(pattern):
+        item = _ITEM.match(pattern, at)
+        if item is None:
+            raise pa.ArrowInvalid(
+                f"{pattern[at : at + 10]!r} in the regular expression {pattern!r}"
+            )
+        found.append(_item_of_java(item))
+        at = item.end()
+    return "".join(found)
+
+
+def _item_of_java(item: re.Match[str]) -> str:
+    text = item[0]
+    if item["end"]:
+        return rf"(?:\r\n|[{_LINE_ENDS}])?\z"
+    if item["dot"]:
+        return f"[^{_LINE_ENDS}]"
+    if item["set"]:
+        return re.sub(
+            r"\\.", lambda escape: _escape_of_java(escape[0], in_set=True), text, flags=re.DOTALL
+        )
+    return _escape_of_java(text, in_set=False) if item["escape"] else text
+
+
+def _escape_of_java(escape: str, *, in_set: bool) -> str:
+    character = escape[1]
+    if character == "s":
+        return _SPACES if in_set else f"[{_SPACES}]"
+    if character == "S" and not in_set:
+        return f"[^{_SPACES}]"
+    known = character in _SAME_ESCAPES and not (in_set and character == "A")
+    if known or (character.isascii() and not character.isalnum()):
+        return escape
+    raise pa.ArrowInvalid(f"{escape!r} in a regular expression")
