@@ -40,7 +40,7 @@ class Limits:
     clean_up_files: int = 100_000
     """The most files that one clean-up of the log removes; the rest is left to the next. No
     error."""
-    clean_up_s: float = 10.0
+    clean_up_s: float = 5.0
     """How long a clean-up goes on that a checkpoint brought with it. No error."""
     checkpoint_actions: int = 500_000_000
     """The most actions of one file of a checkpoint."""

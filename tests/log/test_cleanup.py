@@ -239,7 +239,7 @@ def test_it_stops_when_it_has_taken_long_enough():
 
     class Slow(CountingStore):
         def delete(self, path):
-            table.log.clock.sleep(6)
+            table.log.clock.sleep(3)
             super().delete(path)
 
     handle = sl.Table(Log(Slow(table.log.store), clock=table.log.clock))
