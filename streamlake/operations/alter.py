@@ -7,8 +7,9 @@ from typing import Any
 
 import msgspec
 
-from streamlake.errors import InvalidInputError
+from streamlake.errors import ConcurrentTransactionError, InvalidInputError
 from streamlake.log import WHOLE_TABLE, CommitResult, Head, Log, Transaction
+from streamlake.operations.anew import anew
 from streamlake.operations.row_tracking import give_row_ids
 from streamlake.protocol import (
     DomainMetadata,
@@ -224,7 +225,20 @@ def set_domain_metadata(log: Log, domain: str, configuration: str) -> CommitResu
             found=f"{type(configuration).__name__}; at most {MAX_DOMAIN_CHARACTERS} characters",
             remedy="Encode it, as JSON for example; keep what is large in a file.",
         )
-    return _commit_domain(log, log.refresh(), DomainMetadata(domain, configuration, removed=False))
+    action = DomainMetadata(domain, configuration, removed=False)
+    known = log.refresh().domains.get(domain)
+
+    def commit() -> CommitResult:
+        head = log.refresh()
+        if head.domains.get(domain) != known:
+            raise ConcurrentTransactionError(
+                f"A concurrent commit set the domain metadata {domain!r}, as this one does.",
+                where=log.url,
+                remedy="Read the domain again and decide anew.",
+            )
+        return _commit_domain(log, head, action)
+
+    return anew(commit)
 
 
 def remove_domain_metadata(log: Log, domain: str) -> CommitResult:

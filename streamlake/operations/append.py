@@ -17,7 +17,8 @@ from streamlake.log import (
     Transaction,
     staged_markers,
 )
-from streamlake.operations.merge_schema import Evolution, evolution, merging
+from streamlake.operations.anew import anew
+from streamlake.operations.merge_schema import Evolution, evolution
 from streamlake.protocol import AddFile, SetTransaction
 
 Markers: TypeAlias = SetTransaction | Sequence[SetTransaction] | None
@@ -63,7 +64,7 @@ def append(
     given = arrow_form(data)
     if isinstance(given, pa.RecordBatchReader):  # read once, so tried once
         return _append(log, given, marked, evolution(log, given.schema))
-    return merging(lambda: _append(log, given, marked, evolution(log, given.schema)))
+    return anew(lambda: _append(log, given, marked, evolution(log, given.schema)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
 
 import msgspec
 import pyarrow as pa
 
 from streamlake.data.cast import fits
-from streamlake.errors import MetadataChangedError, ProtocolChangedError
 from streamlake.log import CommitResult, Head, Log
 from streamlake.operations.alter import as_json, change_metadata
+from streamlake.operations.anew import anew
 from streamlake.protocol import (
     Metadata,
     Protocol,
@@ -26,11 +24,6 @@ from streamlake.protocol import (
 from streamlake.protocol import properties as props
 from streamlake.protocol.assignment import assigned, plain_columns
 from streamlake.protocol.schema.evolution import merged_schema
-
-MERGE_TRIES = 10
-"""How often a merge starts anew after others changed the metadata first."""
-
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,21 +85,7 @@ def merge_schema(log: Log, given: pa.Schema) -> CommitResult:
             parameters={"columns": as_json(given.names), "mergeSchema": "true"},
         )
 
-    return merging(merge)
-
-
-def merging(attempt: Callable[[], _T]) -> _T:
-    """``attempt``, anew as long as others change the metadata first.
-
-    Raises:
-        CommitConflictError: They did so MERGE_TRIES times.
-    """
-    for _ in range(MERGE_TRIES - 1):
-        try:
-            return attempt()
-        except (MetadataChangedError, ProtocolChangedError):
-            continue
-    return attempt()
+    return anew(merge)
 
 
 def _merged(head: Head, given: pa.Schema, where: str) -> pa.Schema | None:

@@ -128,3 +128,15 @@ def test_one_domain_set_by_two_at_once_is_a_conflict_and_two_domains_are_none(ta
         other.set_domain_metadata("a", "3")
     overtaken(table, lambda: table.set_domain_metadata("b", "4")).set_domain_metadata("a", "5")
     assert table.domain_metadata() == {"a": "5", "b": "4"}
+
+
+def test_one_domain_that_two_set_first_at_once_is_a_conflict_too(table):
+    other = overtaken(table, lambda: table.set_domain_metadata("a", "1"))
+    with pytest.raises(sl.ConcurrentTransactionError, match="'a'"):
+        other.set_domain_metadata("a", "2")
+
+
+def test_two_that_set_a_first_domain_at_once_both_do(table):
+    overtaken(table, lambda: table.set_domain_metadata("b", "1")).set_domain_metadata("a", "2")
+    assert table.domain_metadata() == {"a": "2", "b": "1"}
+    assert table.version == 2
