@@ -18,7 +18,6 @@ from streamlake.protocol import (
     check_writable,
     keeps_row_ids,
     requested_features,
-    supports_writer_feature,
     upgraded_protocol,
 )
 from streamlake.protocol import properties as props
@@ -128,27 +127,29 @@ def set_properties(log: Log, properties: Mapping[str, str]) -> CommitResult:
 
 
 def _track_rows(log: Log, head: Head, asked: Mapping[str, str]) -> CommitResult:
-    """Enable row tracking on a table with rows: the feature first, ids, then the property."""
-    if not supports_writer_feature(head.protocol, "rowTracking"):
-        change_metadata(
-            log,
-            head,
-            head.metadata,
-            operation="UPGRADE PROTOCOL",
-            parameters={"feature": "rowTracking"},
-            requested=frozenset({"rowTracking"}),
-        )
+    """Enable row tracking on a table with rows: all else first, then ids, then the property."""
+    kept = props.kept_properties(asked)
+    others = {name: value for name, value in kept.items() if name != props.ENABLE_ROW_TRACKING}
+    interim = {**head.metadata.configuration, **others}
+    interim.pop(props.ENABLE_ROW_TRACKING, None)
+    change_metadata(
+        log,
+        head,
+        msgspec.structs.replace(head.metadata, configuration=_consistent(interim)),
+        operation="UPGRADE PROTOCOL",
+        parameters={"feature": "rowTracking", "properties": as_json(others)},
+        requested=requested_features(asked) | {"rowTracking"},
+    )
     give_row_ids(log)
     head = log.head
     before = head.metadata
-    configuration = {**before.configuration, **props.kept_properties(asked)}
+    configuration = {**before.configuration, **kept}
     return change_metadata(
         log,
         head,
         msgspec.structs.replace(before, configuration=_consistent(configuration)),
         operation="SET TBLPROPERTIES",
         parameters={"properties": as_json(asked)},
-        requested=requested_features(asked),
     )
 
 

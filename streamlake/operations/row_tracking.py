@@ -8,9 +8,10 @@ from streamlake.errors import (
     ConcurrentDeleteDeleteError,
     ConcurrentDeleteReadError,
     LimitExceededError,
+    MetadataChangedError,
 )
 from streamlake.log import CommitResult, Log, Transaction
-from streamlake.protocol import AddFile
+from streamlake.protocol import AddFile, assigns_row_ids
 
 FILES_PER_COMMIT = 10_000
 """How many files one commit gives ids to."""
@@ -26,6 +27,7 @@ def give_row_ids(log: Log) -> None:
 
     Raises:
         InvalidInputError: A file does not say how many rows it has.
+        MetadataChangedError: Others suspended row tracking meanwhile.
         LimitExceededError: Others removed files faster than these could be given ids.
         CommitError: As ``Log.commit``.
     """
@@ -35,6 +37,13 @@ def give_row_ids(log: Log) -> None:
         missing = [add for add in snapshot.files() if add.base_row_id is None]
         if not missing:
             return
+        if not assigns_row_ids(snapshot.protocol, snapshot.metadata):
+            raise MetadataChangedError(
+                "The table gives its rows no ids, so they can't be kept.",
+                where=log.url,
+                found="delta.rowTrackingSuspended was set meanwhile",
+                remedy="Unset it, and enable row tracking again.",
+            )
         try:
             _commit(log, missing[:FILES_PER_COMMIT], snapshot.version)
         except (ConcurrentDeleteReadError, ConcurrentDeleteDeleteError) as error:

@@ -120,6 +120,15 @@ def test_a_table_that_tracks_its_rows_already_only_gets_the_property(tmp_path: P
     assert id_ranges(table) == [(0, 1, 1), (1, 1, 3)]
 
 
+def test_suspended_tracking_is_taken_up_again_when_it_is_enabled(tmp_path: Path):
+    properties = {**SUPPORTED, "delta.rowTrackingSuspended": "true"}
+    table = sl.Table.create(tmp_path / "t", schema=SCHEMA, properties=properties)
+    table.append(rows(1))
+    table.set_properties({**ENABLED, "delta.rowTrackingSuspended": "false"})
+    table.append(rows(2))
+    assert [(base, count) for base, count, _ in id_ranges(table)] == [(0, 1), (1, 1)]
+
+
 class RemovedMeanwhile(CountingStore):
     """Lets another handle rewrite the table's files right before they are given ids."""
 
