@@ -2,8 +2,8 @@
 
 ``parse`` turns text into a ``tree`` by the rules of ``build``; ``evaluate`` computes a tree over
 rows with ``functions``, ``casts`` and ``compare``; ``skipping`` computes it over what
-``statistics`` and partition values tell of files, so that ``selection`` can leave out those
-without a match. ``predicate`` is what the rest of streamlake uses.
+``statistics`` and partition values tell of files (``facts``), so that ``selection`` can
+leave out those without a match. ``predicate`` is what the rest of streamlake uses.
 """
 
 from streamlake.data.predicates.evaluate import evaluate

@@ -22,6 +22,7 @@ from streamlake.data.predicates.evaluate import ONE_ROW, compute, kinds_of
 from streamlake.data.predicates.functions import (
     ALIASES,
     BOOLEAN,
+    COLLECTION,
     CONSTANT_INTEGER,
     CONSTANT_TEXT,
     DATE,
@@ -284,6 +285,7 @@ _KINDS: dict[str, Callable[[pa.DataType], bool]] = {
     NUMBER: is_number,
     INTEGER: pa.types.is_integer,
     BOOLEAN: pa.types.is_boolean,
+    COLLECTION: lambda kind: pa.types.is_list(kind) or pa.types.is_map(kind),
     TEXT_OR_BINARY: lambda kind: pa.types.is_string(kind) or pa.types.is_binary(kind),
 }
 

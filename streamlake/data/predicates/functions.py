@@ -31,6 +31,7 @@ TEXT, DATE, TIME, NUMBER, INTEGER, FLOAT, BOOLEAN, ANY = (
 )
 """Kinds of parameters."""
 TEXT_OR_BINARY = "a string or binary"
+COLLECTION = "an array or map"
 CONSTANT_TEXT = "a constant string"
 CONSTANT_INTEGER = "a constant integer"
 
@@ -114,6 +115,13 @@ def _recased(text: Values, plain: Compute, full: Callable[[str], str]) -> Values
     recased = [None if one is None else full(one) for one in distinct.dictionary.to_pylist()]
     held: Values = array_of(recased, pa.string())
     return pc.take(held, distinct.indices)
+
+
+def _size(values: Values) -> Values:
+    kind: Any = values.type
+    if pa.types.is_map(kind):
+        values = pc.cast(values, pa.list_(pa.struct([kind.key_field, kind.item_field])))
+    return pc.list_value_length(values)
 
 
 def _joined(*parts: Values) -> Values:
@@ -207,6 +215,7 @@ FUNCTIONS: dict[str, Function] = {
     "greatest": Function(compute=_greatest, takes=(ANY, ANY), repeats=True, alike=True),
     "least": Function(compute=_least, takes=(ANY, ANY), repeats=True, alike=True),
     "length": Function(compute=_length, takes=(TEXT_OR_BINARY,)),
+    "size": Function(compute=_size, takes=(COLLECTION,)),
     "lower": _text(_lower),
     "upper": _text(_upper),
     "trim": _text(lambda text: pc.utf8_trim(text, characters=" ")),
@@ -253,6 +262,8 @@ ALIASES: dict[str, str] = {
     "char_length": "length",
     "character_length": "length",
     "len": "length",
+    "cardinality": "size",
+    "array_size": "size",
     "lcase": "lower",
     "ucase": "upper",
     "substr": "substring",

@@ -7,8 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from streamlake.data.predicates.facts import FileFacts
 from streamlake.data.predicates.kernels import Values, chunked, concatenated, is_any, pc, repeated
-from streamlake.data.predicates.skipping import FileFacts, may_be_true
+from streamlake.data.predicates.skipping import may_be_true
 from streamlake.data.predicates.statistics import StatisticsColumn, ranges
 from streamlake.data.predicates.tree import (
     Call,

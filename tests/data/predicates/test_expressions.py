@@ -175,6 +175,18 @@ def test_numbers_and_dates_are_calculated_with(sql, expected):
     assert answers(sql) == expected
 
 
+def test_arrays_and_maps_have_a_size():
+    kinds = {"l": pa.list_(pa.int64()), "m": pa.map_(pa.string(), pa.int64())}
+    rows = [{"l": [1, 2], "m": [("a", 1)]}, {"l": [], "m": []}, {"l": None, "m": None}]
+    table = pa.Table.from_pylist(rows, schema=pa.schema(list(kinds.items())))
+    assert evaluate(expression("size(l)", table.schema), table).to_pylist() == [2, 0, None]
+    assert evaluate(expression("size(m) = 1", table.schema), table).to_pylist() == [
+        True,
+        False,
+        None,
+    ]
+
+
 def test_timestamps_are_cut_and_written():
     midnight = dt.datetime.fromisoformat("1969-12-31")
     assert answers("date_trunc('hour', n)") == [ROWS["n"][0].as_py(), midnight, None]
