@@ -12,7 +12,7 @@ PROCESSES ?= 2
 .PHONY: help demo test test-peers check bench clean setup
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
 demo: setup ## watch Kafka stream through Spark into a table and out again, through crashes
 	@$(BIN)/streamlake demo $(ARGS)

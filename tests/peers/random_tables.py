@@ -39,6 +39,8 @@ class RandomTable:
     random: Random
     next_id: int = 0
     rows: Rows = ()
+    rescaled_partitions: bool = False
+    """Whether a decimal column that the table is partitioned by was widened."""
     versions: dict[int, pa.Table] = field(default_factory=dict)
     """What each version must hold."""
     oldest: int = 0
@@ -55,7 +57,8 @@ class RandomTable:
         """Of what some peer lacks, that which the table uses."""
         listed = self.table.log.head.protocol.writer_features or ()
         uses = {name for name in listed if name in LACKING}
-        return uses | ({"mapped partitions"} if self.is_mapped and self.partition_by else set())
+        uses |= {"mapped partitions"} if self.is_mapped and self.partition_by else set()
+        return uses | ({"rescaled partitions"} if self.rescaled_partitions else set())
 
     @property
     def name(self) -> str:
@@ -203,6 +206,8 @@ def widen(made: RandomTable) -> None:
             rows = [
                 {**row, column.name: value} for row, value in zip(made.rows, wider, strict=True)
             ]
+            if pa.types.is_decimal(column.type) and column.name in made.partition_by:
+                made.rescaled_partitions = True
             made.became(rows, f"widen {column.name} from {column.type}")
 
 

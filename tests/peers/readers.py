@@ -12,7 +12,10 @@ import duckdb
 import duckdb_extension_delta
 import pyarrow as pa
 
-DUCKDB_LACKS = {"mapped partitions": "reads partition values of mapped columns as null"}
+DUCKDB_LACKS = {
+    "mapped partitions": "reads partition values of mapped columns as null",
+    "rescaled partitions": "can't parse a decimal partition value of fewer digits than it has now",
+}
 DELTALAKE_LACKS = {"typeWidening": "refuses the feature"}
 SPARK_LACKS: dict[str, str] = {}
 LACKING = {**DUCKDB_LACKS, **DELTALAKE_LACKS, **SPARK_LACKS}

@@ -84,4 +84,4 @@ def test_make_lists_its_targets_when_asked_for_nothing():
     env = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
     done = subprocess.run(["make"], cwd=ROOT, env=env, capture_output=True, text=True, check=True)
     targets = [line.split()[1] for line in done.stdout.splitlines()]
-    assert targets == ["help", "demo", "test", "check", "bench", "setup", "clean"]
+    assert targets == ["help", "demo", "test", "test-peers", "check", "bench", "setup", "clean"]
