@@ -7,7 +7,7 @@ them, and what is wrong with one costs requests and never rows.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -85,6 +85,7 @@ def read_compacted(
     try:
         _check_size(data, limits)
         actions = decode_actions(data)
+        _check_lines(data, actions)
         _check_reconciled(actions, store.url)
     except msgspec.DecodeError as error:
         logger.warning("%s/%s is not used: %s", store.url, path, error)
@@ -96,6 +97,12 @@ def _check_size(data: bytes, limits: Limits) -> None:
     passed = oversize(data, limits)
     if passed is not None:
         raise msgspec.DecodeError(f"{passed[1]}, past Limits.{passed[0]}")
+
+
+def _check_lines(data: bytes, actions: Sequence[Action]) -> None:
+    """Refuse what is passed over in a commit: an action that is not known, or garbled into one."""
+    if len(actions) != sum(1 for line in data.split(b"\n") if line.strip()):
+        raise msgspec.DecodeError("it holds actions that are not known")
 
 
 def _check_reconciled(actions: Iterable[Action], root_url: str) -> None:

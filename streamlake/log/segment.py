@@ -44,8 +44,8 @@ class LogSegment:
     """The store's time of each, in milliseconds since the Unix epoch."""
     compactions: tuple[tuple[int, int], ...] = ()
     """First and last version of each log compaction file that lies within ``commits``."""
-    has_checksum: bool = False
-    """Whether the listing showed a version checksum file of ``version``."""
+    checksums: frozenset[int] = frozenset()
+    """The versions whose version checksum file the listing showed."""
 
     def commits_after(self, version: int) -> tuple[int, ...]:
         """The commits after ``version``, or all of them for -1; contiguous by construction."""
@@ -215,7 +215,7 @@ class _Listing:
             commits=tuple(after),
             commit_times_ms=tuple(self.commits[commit] for commit in after),
             compactions=self._compactions_within(after),
-            has_checksum=newest in self._checksums,
+            checksums=frozenset(self._checksums),
         )
 
     def _find_unlisted(self, checkpoint: int) -> None:

@@ -110,6 +110,8 @@ def replay_segment(
             replay = Replay(store.url, checkpoint=found, version=base)
             if with_files:
                 replay.files()
+                if segment.version not in segment.checksums:
+                    _check(store, segment, replay)
         except (CorruptTableError, LogTruncatedError) as error:
             failure = failure or error
             continue
@@ -132,7 +134,8 @@ def replay_segment(
 
 def _check(store: ObjectStore, segment: LogSegment, replay: Replay) -> None:
     """Compare a state with its version checksum file, where there is one: one request."""
-    checksum = read_checksum(store, segment.version) if segment.has_checksum else None
+    has_one = replay.version in segment.checksums
+    checksum = read_checksum(store, replay.version) if has_one else None
     if checksum is None:
         return
     protocol, metadata = replay.checked()

@@ -118,6 +118,8 @@ def test_a_sound_checkpoint_that_lost_a_file_is_found_out_and_passed_over():
     rows = pq.read_table(pa.BufferReader(store.get(path)))
     store.put(path, parquet(rows.slice(0, len(rows) - 1)))
     assert numbers(store) == [0, 1, 2]
+    sl.Table(Log(store)).append(pa.table({"n": [3]}))
+    assert numbers(store) == [0, 1, 2, 3]
     for version in range(4):
         store.delete(f"_delta_log/{version:020d}.json")
     with pytest.raises(sl.CorruptTableError, match="2 files, where the checksum says 3"):

@@ -99,6 +99,7 @@ def test_a_tail_reads_the_commits():
         b'{"txn":{"appId":"a","version":2}}\n{"txn":{"appId":"a","version":1}}\n',
         b'{"remove":{"path":"x","dataChange":true}}\n' + ADD_X,
         ADD_X + ADD_X.replace(b"x", b"%78"),
+        ADD_X.replace(b"add", b"aed"),
     ],
 )  # fmt: skip
 def test_one_that_is_garbled_or_not_reconciled_is_not_used(data):

@@ -27,6 +27,18 @@ SMALL_ACTIONS: dict[str, type[Action]] = {
 }
 """What a checkpoint holds besides files and tombstones, by its names in the log."""
 
+KEY_MEMBERS = {
+    "add": "path",
+    "remove": "path",
+    "protocol": "minReaderVersion",
+    "metaData": "id",
+    "txn": "appId",
+    "domainMetadata": "domain",
+    "checkpointMetadata": "version",
+    "sidecar": "path",
+}
+"""Of each action in a checkpoint a member that is never null."""
+
 ACTION_TYPES: dict[str, pa.StructType] = {
     "txn": pa.struct(
         [("appId", pa.string()), ("version", pa.int64()), ("lastUpdated", pa.int64())]

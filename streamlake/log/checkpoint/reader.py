@@ -24,7 +24,7 @@ from streamlake.errors import (
     StorageError,
 )
 from streamlake.log.arrays import nulls
-from streamlake.log.checkpoint.columns import SMALL_ACTIONS
+from streamlake.log.checkpoint.columns import KEY_MEMBERS, SMALL_ACTIONS
 from streamlake.log.checkpoint.stats import stats_json
 from streamlake.log.files import (
     FILE_TYPES,
@@ -42,10 +42,11 @@ WHOLE_FILE_BYTES = 8 * 2**20
 """Checkpoint files up to this size are fetched in one request."""
 BLOCK_ROWS = 65_536
 """How many rows are decoded at a time."""
+_FAILURES = (pa.ArrowException, StorageError, OSError, ValueError, LookupError, TypeError)
+"""What comes of reading a garbled file, by Arrow and by what Arrow is wrapped in."""
 BLOCK_BYTES = 64 * 2**20
 """About how many bytes are decoded at a time, where rows are wide."""
 STATS_PARSED = "stats_parsed"
-_PARSED = f"add.{STATS_PARSED}"
 _KEPT = frozenset({"path", "size", "modificationTime", "partitionValues", "deletionVector"})
 """Columns that stay in memory once they are read: narrow, and asked for again and again."""
 
@@ -137,9 +138,9 @@ class ParquetPart:
         kind = self._schema.field(action).type
         for group in groups:
             read = self._columns(action, [n for n in names if kind.get_field_index(n) >= 0])
-            if "stats" in names and self._is_only_typed(group, action):
-                read = [*(column for column in read if column != f"{action}.stats"), _PARSED]
-            rows = min(BLOCK_ROWS, self._rows_of_block(group, read))
+            if "stats" in names and f"{action}.stats" not in read and _has_typed(kind):
+                read.append(f"{action}.{STATS_PARSED}")
+            rows = min(BLOCK_ROWS, self._rows_of_block(group))
             with self._told():
                 batches = self._file.iter_batches(rows, row_groups=[group], columns=read)
             while True:
@@ -176,42 +177,27 @@ class ParquetPart:
     def _columns(self, action: str, names: Sequence[str]) -> list[str]:
         return [f"{action}.{name}" for name in {"path": None, **dict.fromkeys(names)}]
 
-    def _is_only_typed(self, group: int, action: str) -> bool:
-        """Whether a row group has statistics typed and not as JSON."""
-        kind = self._schema.field(action).type
-        if kind.get_field_index(STATS_PARSED) < 0:
-            return False
-        leaves = self._leaves(f"{action}.stats")
-        return all(_is_null(self._file.metadata.row_group(group).column(leaf)) for leaf in leaves)
-
-    def _rows_of_block(self, group: int, columns: Sequence[str]) -> int:
-        """How many rows of a row group come to about BLOCK_BYTES in these columns."""
+    def _rows_of_block(self, group: int) -> int:
+        """How many rows of a row group come to about BLOCK_BYTES."""
         found = self._file.metadata.row_group(group)
-        leaves = {leaf for column in columns for leaf in self._leaves(column)}
-        size_bytes = sum(found.column(leaf).total_uncompressed_size for leaf in leaves)
-        return max(1, BLOCK_BYTES * max(1, found.num_rows) // max(1, size_bytes))
-
-    def _leaves(self, column: str) -> list[int]:
-        """The Parquet columns that make up a column, by its path."""
-        schema = self._file.metadata.schema
-        paths = [schema.column(leaf).path for leaf in range(len(schema))]
-        return [
-            leaf
-            for leaf, path in enumerate(paths)
-            if path == column or path.startswith(f"{column}.")
-        ]
+        return max(1, BLOCK_BYTES * max(1, found.num_rows) // max(1, found.total_byte_size))
 
     def _groups(self, action: str) -> list[int]:
-        """Row groups that may hold an action, by their statistics."""
+        """Row groups that may hold an action; of a file that is not held, by their statistics.
+
+        Only one column's are asked: where a footer is garbled, Parquet's library may end the
+        process over them, and reading is cheap where the file is here already.
+        """
         if self._schema.get_field_index(action) < 0:
             return []
         metadata = self._file.metadata
-        leaves = self._leaves(action)
-        return [
-            group
-            for group in range(metadata.num_row_groups)
-            if not all(_is_null(metadata.row_group(group).column(leaf)) for leaf in leaves)
-        ]
+        groups = list(range(metadata.num_row_groups))
+        key = f"{action}.{KEY_MEMBERS[action]}"
+        paths = [metadata.schema.column(leaf).path for leaf in range(len(metadata.schema))]
+        if self._is_held or key not in paths:
+            return groups
+        leaf = paths.index(key)
+        return [group for group in groups if not _is_null(metadata.row_group(group).column(leaf))]
 
     def file_columns(self) -> tuple[ActionColumns, ActionColumns]:
         """Its files and its tombstones."""
@@ -281,7 +267,7 @@ class ParquetPart:
                 found="it is gone, and not all of its columns had been read",
                 remedy="Log clean-up passed it: take a new snapshot, of a later version.",
             ) from error
-        except (pa.ArrowException, OSError, StorageError, msgspec.ValidationError) as error:
+        except _FAILURES as error:
             raise corrupt_checkpoint(self._where, str(error)) from error
 
 
@@ -350,6 +336,10 @@ class ActionColumns:
         wanted = tuple(names)
         for part in self._parts:
             yield from part.blocks(self._action, wanted, self._types)
+
+
+def _has_typed(kind: Any) -> bool:  # noqa: ANN401 -- a StructType
+    return bool(kind.get_field_index(STATS_PARSED) >= 0)
 
 
 def _needed(name: str) -> bool:
