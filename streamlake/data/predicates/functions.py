@@ -129,7 +129,12 @@ def _joined(*parts: Values) -> Values:
 
 
 def _joined_with(separator: str, *parts: Values) -> Values:
-    return pc.binary_join_element_wise(*parts, separator, null_handling="skip")
+    # Two by two: told to skip nulls, Arrow leaves out rows that have nothing else.
+    found = parts[0]
+    for part in parts[1:]:
+        both = pc.binary_join_element_wise(found, part, separator)
+        found = pc.coalesce(both, found, part)
+    return pc.coalesce(found, pa.scalar(""))
 
 
 def _is_nan(values: Values) -> Values:

@@ -40,6 +40,10 @@ MAX_SQL_DEPTH = 100
 _Base: Any = Spark.Parser
 
 
+_PARSER_ERRORS = (SqlglotError, ArithmeticError, ValueError, LookupError, AttributeError, TypeError)
+"""What comes out of the parser: on odd input also what it did not mean to raise."""
+
+
 class _Dialect(Spark):
     """Spark's SQL with functions as they are written: what they mean is for ``build`` to say."""
 
@@ -77,11 +81,8 @@ def _parsed(sql: str) -> exp.Expr:
         raise _too_large(f"{len(sql)} characters; MAX_SQL_CHARACTERS is {MAX_SQL_CHARACTERS}")
     try:
         tokens = _Dialect().tokenize(sql)
-        for token, following in pairwise(tokens):
-            if token.text.lower() in {"char", "varchar"} and following.text == "(":
-                raise _unsupported(f"{token.text.lower()}(n)")
-        return sqlglot.parse_one(sql, dialect=_Dialect)
-    except SqlglotError as error:
+        found = sqlglot.parse_one(sql, dialect=_Dialect)
+    except _PARSER_ERRORS as error:
         raise InvalidInputError(
             "The expression is no SQL expression.",
             found=str(error).split("\n", maxsplit=1)[0][:200],
@@ -89,6 +90,11 @@ def _parsed(sql: str) -> exp.Expr:
         ) from error
     except RecursionError:
         raise _too_large(f"parts nested deeper than {MAX_SQL_DEPTH}") from None
+    for token, following in pairwise(tokens):
+        # The parser forgets the length, which means something.
+        if token.text.lower() in {"char", "varchar"} and following.text == "(":
+            raise _unsupported(f"{token.text.lower()}(n)")
+    return found
 
 
 class _Reader:

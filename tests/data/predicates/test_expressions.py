@@ -203,6 +203,8 @@ def test_timestamps_are_cut_and_written():
         ("lower('ΑΣ')", ["ας"] * 3),
         ("s || '-' || i", ["abc-0", "-5", None]),
         ("concat_ws('-', s, 'x')", ["abc-x", "-x", "x"]),
+        ("concat_ws('-', s, i, s)", ["abc-0-abc", "-5-", ""]),
+        ("concat_ws('-', s, NULL)", ["abc", "", ""]),
         ("substring(s, 2)", ["bc", "", None]),
         ("substring(s, 0, 2)", ["ab", "", None]),
         ("substring(s, -2, 1)", ["b", "", None]),

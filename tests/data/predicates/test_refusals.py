@@ -60,7 +60,20 @@ def test_a_part_that_is_not_supported_is_named(sql, named):
 
 @pytest.mark.parametrize(
     "sql",
-    ["", "   ", "id =", "id = 'a", "(id = 1", "id == = 1", "AND", "id..x = 1", "\x00", "x'0'"],
+    [
+        "",
+        "   ",
+        "id =",
+        "id -> 1BD escape s",
+        "length('' =>",
+        "id = 'a",
+        "(id = 1",
+        "id == = 1",
+        "AND",
+        "id..x = 1",
+        "\x00",
+        "x'0'",
+    ],
 )
 def test_what_is_no_expression_is_refused(sql):
     with pytest.raises(InvalidInputError):
