@@ -10,13 +10,12 @@ from typing import Annotated
 import pyarrow as pa
 import typer
 
-from streamlake import SetTransaction, Table, TableNotFoundError
+from streamlake import SetTransaction, Stager, Table, TableNotFoundError
 from streamlake.cli import terminal
 from streamlake.cli.appending import Appended, RowMarker, append_batches, append_whole
 from streamlake.cli.infer import infer_schema
 from streamlake.cli.options import AsJson, StorageOptions, TableUrl, key_values
 from streamlake.cli.readers import Input, InputFormat, open_input
-from streamlake.data import conform
 
 
 def append(
@@ -79,7 +78,7 @@ def append(
         bar = opened.enter_context(
             terminal.progress("Appending", total=_size_of(files), in_bytes=True)
         )
-        rows = _rows(first, files[1:], format_, target.schema, bar)
+        rows = _rows(first, files[1:], format_, target.stager(), bar)
         commits = list(_commits(target, rows, batch_rows, app_id, txn_version, as_json=as_json))
     if not as_json:
         _say_summary(target, commits)
@@ -111,18 +110,18 @@ def _commits(
 
 
 def _rows(
-    first: Input, more: list[str], given: InputFormat | None, schema: pa.Schema, bar: terminal.Bar
+    first: Input, more: list[str], given: InputFormat | None, stager: Stager, bar: terminal.Bar
 ) -> Iterator[pa.Table]:
     """The rows of all inputs in order, as the table has them."""
-    yield from _conformed(first, schema, bar)
+    yield from _conformed(first, stager, bar)
     for name in more:
         with open_input(name, given) as source:
-            yield from _conformed(source, schema, bar)
+            yield from _conformed(source, stager, bar)
 
 
-def _conformed(source: Input, schema: pa.Schema, bar: terminal.Bar) -> Iterator[pa.Table]:
-    for chunk in source.chunks(schema):
-        yield conform(chunk.rows, schema)
+def _conformed(source: Input, stager: Stager, bar: terminal.Bar) -> Iterator[pa.Table]:
+    for chunk in source.chunks(stager.schema):
+        yield from stager.conformed(chunk.rows)
         bar.advance(chunk.size_bytes)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Protocol
 
 import msgspec
@@ -54,6 +55,34 @@ def line_blocks(stream: Readable, name: str) -> Iterator[bytes]:
         rest += more
     if rest:
         yield rest
+
+
+_keys = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+def runs(block: bytes, optional: frozenset[str]) -> Iterator[tuple[bytes, frozenset[str]]]:
+    """Lines of ``block`` in a row that leave out the same of ``optional``, and what they leave out.
+
+    A key that is there with null is not left out. Lines are looked at one by one, so this is only
+    for tables for whose columns it makes a difference; without such columns the block is one run.
+    """
+    if not optional:
+        yield block, optional
+        return
+    lines: list[bytes] = []
+    missing: frozenset[str] = frozenset()
+    for line in block.splitlines(keepends=True):
+        lacks = missing
+        if line.strip():
+            with suppress(msgspec.DecodeError):  # told where the line is parsed
+                lacks = optional - _keys.decode(line).keys()
+        if lacks != missing and lines:
+            yield b"".join(lines), missing
+            lines = []
+        missing = lacks
+        lines.append(line)
+    if lines:
+        yield b"".join(lines), missing
 
 
 def parse_lines(block: bytes, schema: pa.Schema, *, name: str, first_line: int) -> pa.Table:

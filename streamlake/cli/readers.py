@@ -14,15 +14,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from streamlake.cli.carrier import csv_carrier, from_carrier
-from streamlake.cli.json_reader import BLOCK_BYTES, line_blocks, parse_lines
+from streamlake.cli.json_reader import BLOCK_BYTES, line_blocks, parse_lines, runs
 from streamlake.errors import ConstraintViolationError, InvalidInputError
+from streamlake.protocol import field_metadata
+from streamlake.protocol.schema.references import CURRENT_DEFAULT, GENERATION_EXPRESSION
 
 PARQUET_ROWS = 1 << 16
 STDIN = "-"
@@ -140,10 +142,19 @@ def unreadable(where: str, reason: Exception) -> InvalidInputError:
 
 def _json_chunks(source: Input, schema: pa.Schema) -> Iterator[Chunk]:
     line = 1
+    computed = frozenset(field.name for field in schema if _is_computed(field))
     for block in line_blocks(source.stream, source.name):
-        rows = parse_lines(block, schema, name=source.name, first_line=line)
-        line += block.count(b"\n")
-        yield Chunk(rows=rows, size_bytes=len(block))
+        for lines, missing in runs(block, computed):
+            given = pa.schema([field for field in schema if field.name not in missing])
+            rows = parse_lines(lines, given, name=source.name, first_line=line)
+            line += lines.count(b"\n")
+            yield Chunk(rows=rows, size_bytes=len(lines))
+
+
+def _is_computed(field: pa.Field[Any]) -> bool:
+    """Whether the table has a value for the column where a record leaves it out."""
+    metadata = field_metadata(field)
+    return CURRENT_DEFAULT in metadata or GENERATION_EXPRESSION in metadata
 
 
 def _csv_chunks(source: Input, schema: pa.Schema) -> Iterator[Chunk]:

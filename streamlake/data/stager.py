@@ -139,15 +139,23 @@ class Stager:
             limits=self.limits,
         )
         try:
-            for part in self._conformed(data, checked=data_change):
+            for part in self.conformed(data, checked=data_change):
                 staging.take(part)
             return staging.finish()
         except BaseException:
             staging.abandon()
             raise
 
-    def _conformed(self, data: Tabular, *, checked: bool) -> Iterator[pa.Table]:
-        """Parts of exactly the table's schema; rows that it has already keep its rules."""
+    def conformed(self, data: Tabular, *, checked: bool = True) -> Iterator[pa.Table]:
+        """Parts of exactly the table's schema, as they are to be stored; nothing is written.
+
+        Args:
+            data: As ``stage``.
+            checked: Whether rows must keep the table's rules; those that it has already do.
+
+        Raises:
+            StreamlakeError: As ``stage``, but for the store.
+        """
         fill = defaults_of(self.schema_json, self.clock).fill
         if checked and has_rules(self.schema_json, self.configuration):
             rules = table_rules(self.schema_json, self.configuration)

@@ -132,3 +132,33 @@ def test_a_map_can_not_come_from_text(cli, tmp_path):
     cli("create", tmp_path / "t", "--schema", "m map<string,int>")
     done = cli("append", tmp_path / "t", "-", stdin='{"m":{"a":1}}', code=1)
     assert "can't carry column 'm'" in done.err
+
+
+@pytest.fixture
+def computing(tmp_path):
+    fields = [
+        pa.field("id", pa.int64()),
+        pa.field("n", pa.int64(), nullable=False, metadata={b"delta.CURRENT_DEFAULT": b'"7"'}),
+        pa.field("g", pa.int64(), metadata={b"delta.delta.generationExpression": b'"id + n"'}),
+    ]
+    return sl.Table.create(tmp_path / "computing", schema=pa.schema(fields))
+
+
+def test_columns_that_records_leave_out_are_computed_by_the_table(cli, computing, tmp_path):
+    lines = '{"id":1}\n\n{"id":2,"n":3}\n{"id":3,"g":10}\n{"id":4,"n":1}'
+    cli("append", computing.url, "-", stdin=lines)
+    (tmp_path / "a.csv").write_text("id\n5\n")
+    cli("append", computing.url, tmp_path / "a.csv")
+    found = [tuple(row.values()) for row in rows(computing).to_pylist()]
+    assert found == [(1, 7, 8), (2, 3, 5), (3, 7, 10), (4, 1, 5), (5, 7, 12)]
+
+
+def test_a_null_that_a_record_gives_is_none_that_it_leaves_out(cli, computing):
+    done = cli("append", computing.url, "-", stdin='{"id":1}\n{"id":2,"n":null}\n', code=1)
+    assert "line 2" in done.err
+    assert computing.snapshot().version == 0
+
+
+def test_a_record_that_breaks_a_rule_is_told(cli, computing):
+    done = cli("append", computing.url, "-", stdin='{"id":1,"g":9}\n', code=1)
+    assert "generated column 'g'" in done.err
