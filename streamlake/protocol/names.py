@@ -81,13 +81,13 @@ def checkpoint_path(version: int) -> str:
     return f"{LOG_DIR}/{_digits(version)}.checkpoint.parquet"
 
 
-def v2_checkpoint_path(version: int, uuid: str, *, file_format: str = "parquet") -> str:
-    """The path of a UUID-named checkpoint (PROTOCOL.md, "UUID-named checkpoint").
+def v2_checkpoint_path(version: int, uuid: str) -> str:
+    """The path of a UUID-named checkpoint in Parquet (PROTOCOL.md, "UUID-named checkpoint").
 
     Raises:
         InvalidInputError: The version is negative or no int64.
     """
-    return f"{LOG_DIR}/{_digits(version)}.checkpoint.{uuid}.{file_format}"
+    return f"{LOG_DIR}/{_digits(version)}.checkpoint.{uuid}.parquet"
 
 
 def compacted_path(first: int, last: int) -> str:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from strategies import text, versions
-from streamlake.errors import InvalidInputError
+from streamlake.errors import InvalidInputError, UnsafePathError
 from streamlake.protocol import (
     MAX_INT64,
     CheckpointName,
@@ -16,10 +16,13 @@ from streamlake.protocol import (
     checksum_path,
     commit_path,
     commit_version,
+    compacted_path,
     is_sidecar,
     parse_checksum,
     parse_compacted,
     parse_log_name,
+    sidecar_path,
+    v2_checkpoint_path,
 )
 
 UUID = "80a083e8-7026-4e79-81be-64bd76c43a11"
@@ -127,3 +130,50 @@ def test_no_text_at_all_makes_parsing_fail(path):
     for parse in (parse_log_name, commit_version, parse_compacted, parse_checksum, is_sidecar):
         parse(path)
         parse(f"_delta_log/{path}")
+
+
+def test_the_names_that_are_written_are_the_names_that_are_read():
+    assert parse_compacted(compacted_path(3, 14)) == (3, 14)
+    assert parse_log_name(v2_checkpoint_path(7, UUID)) == CheckpointName(7, "uuid", uuid=UUID)
+
+
+@pytest.mark.parametrize(("first", "last"), [(3, 3), (4, 3), (-1, 3), (0, 2**63)])
+def test_what_is_no_range_of_versions_is_not_compacted(first, last):
+    with pytest.raises(InvalidInputError):
+        compacted_path(first, last)
+
+
+@pytest.mark.parametrize(
+    ("uri", "name"),
+    [
+        ("a.parquet", "a.parquet"),
+        ("a%20b.parquet", "a b.parquet"),
+        ("a%2525b.parquet", "a%25b.parquet"),
+        ("./a.parquet", "a.parquet"),
+        ("s3a://bucket/t%20x/_delta_log/_sidecars/a.parquet", "a.parquet"),
+        ("/t%20x/_delta_log/_sidecars/a.parquet", "a.parquet"),
+    ],
+)
+def test_a_sidecar_is_named_by_name_or_by_uri(uri, name):
+    found = sidecar_path(uri, root_url="s3://bucket/t%20x")
+    assert found == f"_delta_log/_sidecars/{name}"
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "../a.parquet",
+        "%2e%2e/a.parquet",
+        "b/a.parquet",
+        "b%2Fa.parquet",
+        "a.json",
+        "a\\b.parquet",
+        "s3://other/t%20x/_delta_log/_sidecars/a.parquet",
+        "s3://bucket/t%20x/_delta_log/_sidecars-evil/a.parquet",
+        "s3://bucket/t%20x/a.parquet",
+        "file:///a.parquet",
+    ],
+)
+def test_a_sidecar_outside_of_its_folder_is_unsafe(uri):
+    with pytest.raises(UnsafePathError):
+        sidecar_path(uri, root_url="s3://bucket/t%20x")
