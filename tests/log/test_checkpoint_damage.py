@@ -17,7 +17,7 @@ FORMS = {
         "delta.checkpoint.writeStatsAsJson": "false",
     },
 }
-ROUNDS = 60
+ROUNDS = 40
 
 
 def state(store: ObjectStore) -> tuple[object, ...]:
