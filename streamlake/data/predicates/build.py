@@ -290,6 +290,12 @@ _KINDS: dict[str, Callable[[pa.DataType], bool]] = {
 }
 
 
+def _as_text(given: pa.DataType) -> pa.DataType | None:
+    # Of bytes some functions give bytes, and count them.
+    printable = is_castable(given, pa.string()) and not pa.types.is_binary(given)
+    return pa.string() if printable else None
+
+
 def _as_date(given: pa.DataType) -> pa.DataType | None:
     return pa.date32() if is_time(given) or pa.types.is_string(given) else None
 
@@ -301,7 +307,7 @@ def _as_time(given: pa.DataType) -> pa.DataType | None:
 
 
 _WANTED: dict[str, Callable[[pa.DataType], pa.DataType | None]] = {
-    TEXT: lambda given: pa.string() if is_castable(given, pa.string()) else None,
+    TEXT: _as_text,
     DATE: _as_date,
     TIME: _as_time,
     FLOAT: lambda given: pa.float64() if is_number(given) else None,
