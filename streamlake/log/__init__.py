@@ -4,20 +4,21 @@ Imports protocol and storage; knows commit files and checkpoints, and nothing of
 files.
 """
 
+from streamlake.log.checkpoint.compaction import compact
 from streamlake.log.cleanup import CleanUp
 from streamlake.log.commit import Commit, read_commit
-from streamlake.log.compaction import compact
-from streamlake.log.files import FileList
-from streamlake.log.head import Definition, Head
-from streamlake.log.limits import DEFAULT_LIMITS, Limits
-from streamlake.log.log import Log
-from streamlake.log.markers import (
+from streamlake.log.committing.markers import (
     Expectation,
     MarkerClaim,
     already_committed,
     staged_markers,
 )
-from streamlake.log.reads import WHOLE_TABLE, ReadPredicate
+from streamlake.log.committing.reads import WHOLE_TABLE, ReadPredicate
+from streamlake.log.committing.transaction import CommitResult, Isolation, Transaction, removal
+from streamlake.log.files import FileList
+from streamlake.log.head import Definition, Head
+from streamlake.log.limits import DEFAULT_LIMITS, Limits
+from streamlake.log.log import Log
 from streamlake.log.replay import canonical_key
 from streamlake.log.segment import LogSegment, find_segment, list_log
 from streamlake.log.snapshot import Snapshot
@@ -31,7 +32,6 @@ from streamlake.log.times import (
     rising,
     utc_text,
 )
-from streamlake.log.transaction import CommitResult, Isolation, Transaction, removal
 
 __all__ = [
     "DEFAULT_LIMITS",

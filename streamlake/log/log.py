@@ -12,24 +12,24 @@ from streamlake.errors import (
     TableNotFoundError,
     UnsupportedFeatureError,
 )
-from streamlake.log.checkpointing import Checkpointing
+from streamlake.log.checkpoint.schedule import Checkpointing
 from streamlake.log.cleanup import LogCleaner
 from streamlake.log.commit import Commit
-from streamlake.log.committer import Attempt, Outcome, make_durable
-from streamlake.log.conflict import check_conflict, check_metadata, forbidden, untouched
-from streamlake.log.expired import check_not_cleaned_up
-from streamlake.log.head import Definition, Head
-from streamlake.log.limits import DEFAULT_LIMITS, Limits
-from streamlake.log.markers import (
+from streamlake.log.committing.committer import Attempt, Outcome, make_durable
+from streamlake.log.committing.conflict import check_conflict, check_metadata, forbidden, untouched
+from streamlake.log.committing.expired import check_not_cleaned_up
+from streamlake.log.committing.markers import (
     Expectation,
     already_committed,
     check_unmoved,
     check_winner,
 )
+from streamlake.log.committing.stamping import stamped, with_timestamp
+from streamlake.log.committing.transaction import CommitResult, Transaction
+from streamlake.log.head import Definition, Head
+from streamlake.log.limits import DEFAULT_LIMITS, Limits
 from streamlake.log.segment import find_segment
 from streamlake.log.snapshot import Snapshot
-from streamlake.log.stamping import stamped, with_timestamp
-from streamlake.log.transaction import CommitResult, Transaction
 from streamlake.log.view import LogView
 from streamlake.protocol import (
     FileKey,

@@ -14,7 +14,7 @@ from streamlake.errors import (
     TableNotFoundError,
     VersionNotFoundError,
 )
-from streamlake.log.hint import hinted_version
+from streamlake.log.checkpoint.hint import hinted_version
 from streamlake.log.limits import DEFAULT_LIMITS, Limits
 from streamlake.protocol import (
     LOG_DIR,

@@ -9,11 +9,11 @@ from functools import cached_property
 import pyarrow as pa
 
 from streamlake.errors import CorruptTableError, LogTruncatedError, ObjectNotFoundError
+from streamlake.log.checkpoint.checksum import StateTotals, check_totals, read_checksum
 from streamlake.log.checkpoint.columns import SMALL_ACTIONS
+from streamlake.log.checkpoint.compaction import read_compacted
 from streamlake.log.checkpoint.opening import open_checkpoint
-from streamlake.log.checksum import StateTotals, check_totals, read_checksum
 from streamlake.log.commit import read_commit
-from streamlake.log.compaction import read_compacted
 from streamlake.log.files import FileList
 from streamlake.log.limits import Limits
 from streamlake.log.replay import Replay

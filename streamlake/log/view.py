@@ -9,11 +9,11 @@ from dataclasses import replace
 from streamlake.clock import Clock
 from streamlake.errors import InvalidInputError, LogTruncatedError, ObjectNotFoundError
 from streamlake.log.commit import Commit, read_commit
-from streamlake.log.committer import Attempt
+from streamlake.log.committing.committer import Attempt
+from streamlake.log.committing.recent import RecentCommits
 from streamlake.log.freshness import Freshness
 from streamlake.log.head import DEFINING_ACTIONS, HEAD_ACTIONS, Definition, Head
 from streamlake.log.limits import Limits
-from streamlake.log.recent import RecentCommits
 from streamlake.log.replay import Replay
 from streamlake.log.snapshot import Snapshot, load_state, snapshot_of
 from streamlake.protocol import check_readable

@@ -37,7 +37,7 @@ def checkpoints(store) -> list[int]:
     return [int(path[11:31]) for path in paths if "checkpoint.parquet" in path]
 
 
-@pytest.mark.parametrize(("files", "interval"), [(0, 100), (799, 100), (8_000, 1_000)])
+@pytest.mark.parametrize(("files", "interval"), [(0, 100), (3_199, 100), (32_000, 1_000)])
 def test_the_interval_grows_with_the_table(files, interval):
     assert checkpoint_interval(None, files) == interval
     assert checkpoint_interval(7, files) == 7

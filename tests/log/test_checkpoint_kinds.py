@@ -11,8 +11,8 @@ import pytest
 
 import streamlake as sl
 from streamlake.log import Limits, Log
+from streamlake.log.checkpoint.checksum import read_checksum
 from streamlake.log.checkpoint.writer import write_checkpoint
-from streamlake.log.checksum import read_checksum
 from streamlake.log.segment import find_segment
 from streamlake.log.snapshot import load_state
 from streamlake.protocol import checkpoint_path

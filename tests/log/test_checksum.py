@@ -8,7 +8,7 @@ import pytest
 import streamlake as sl
 from log.checkpoints import parquet
 from streamlake.log import Log
-from streamlake.log.checksum import VersionChecksum, read_checksum
+from streamlake.log.checkpoint.checksum import VersionChecksum, read_checksum
 from streamlake.protocol import Protocol, checkpoint_path, checksum_path
 from streamlake.testing import CountingStore, ManualClock, TableBuilder
 

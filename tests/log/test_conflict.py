@@ -11,7 +11,7 @@ import conflict_cells
 import streamlake as sl
 from streamlake.data.predicates import read_predicate
 from streamlake.log import WHOLE_TABLE, Limits, Log, Transaction, canonical_key, removal
-from streamlake.log.recent import RecentCommits
+from streamlake.log.committing.recent import RecentCommits
 from streamlake.protocol import (
     AddFile,
     DeletionVector,

@@ -6,7 +6,7 @@ import pytest
 
 import streamlake as sl
 from streamlake.log import Log, Transaction
-from streamlake.log.fitting import misfits
+from streamlake.log.committing.fitting import misfits
 from streamlake.protocol import Metadata, Protocol
 from streamlake.protocol.properties import COLUMN_MAPPING_MODE
 from streamlake.storage import MemoryStore

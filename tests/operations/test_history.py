@@ -6,7 +6,7 @@ import pytest
 import streamlake as sl
 from streamlake import operations
 from streamlake.log import Log
-from streamlake.log.metrics import operation_metrics
+from streamlake.log.committing.metrics import operation_metrics
 from streamlake.operations.history import LOOK_BACK_VERSIONS
 from streamlake.protocol import AddFile, CommitInfo, commit_path, encode_actions
 from streamlake.storage import MemoryStore

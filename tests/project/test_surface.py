@@ -13,7 +13,7 @@ import pytest
 
 import streamlake as sl
 from streamlake import errors
-from streamlake.log.transaction import ENGINE_INFO
+from streamlake.log.committing.transaction import ENGINE_INFO
 
 ROOT = Path(__file__).parents[2]
 ERRORS = [value for value in vars(errors).values() if inspect.isclass(value)]

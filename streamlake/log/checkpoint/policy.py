@@ -8,7 +8,7 @@ from streamlake.protocol import checkpoint_interval as configured_interval
 
 FEWEST_COMMITS_PER_CHECKPOINT = 100
 MOST_COMMITS_PER_CHECKPOINT = 10_000
-FILES_PER_COMMIT_OF_INTERVAL = 8
+FILES_PER_COMMIT_OF_INTERVAL = 32
 """An interval that is a fixed part of the table's files keeps the mean cost of a commit flat."""
 FEWEST_LARGE_COMMITS_PER_CHECKPOINT = 10
 MOST_REPLAYED_ACTIONS = 50_000

@@ -18,10 +18,10 @@ import pyarrow.parquet as pq
 
 from streamlake.clock import Clock
 from streamlake.errors import InvalidInputError, StorageError
+from streamlake.log.checkpoint.checksum import VersionChecksum, write_checksum
 from streamlake.log.checkpoint.columns import ACTION_TYPES, MANIFEST_TYPES
+from streamlake.log.checkpoint.hint import write_hint
 from streamlake.log.checkpoint.rows import BLOCK_ROWS, CheckpointRows, structs_of
-from streamlake.log.checksum import VersionChecksum, write_checksum
-from streamlake.log.hint import write_hint
 from streamlake.log.limits import DEFAULT_LIMITS
 from streamlake.log.replay import Replay
 from streamlake.log.times import in_commit_time_ms

@@ -6,10 +6,10 @@ import logging
 import threading
 
 from streamlake.clock import Clock
+from streamlake.log.checkpoint.hint import hinted_version
 from streamlake.log.checkpoint.policy import interval_of, retried_from
 from streamlake.log.checkpoint.writer import write_checkpoint
 from streamlake.log.head import Head
-from streamlake.log.hint import hinted_version
 from streamlake.log.limits import Limits
 from streamlake.log.snapshot import load_state
 from streamlake.protocol import check_writable

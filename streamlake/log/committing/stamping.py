@@ -20,9 +20,9 @@ from streamlake.errors import (
     UnsupportedFeatureError,
 )
 from streamlake.log.commit import read_commit
+from streamlake.log.committing.transaction import Transaction
 from streamlake.log.head import Head
 from streamlake.log.limits import Limits
-from streamlake.log.transaction import Transaction
 from streamlake.protocol import (
     Action,
     AddFile,

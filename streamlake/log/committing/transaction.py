@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from streamlake.errors import InvalidInputError
-from streamlake.log.markers import Expectation
-from streamlake.log.metrics import operation_metrics
-from streamlake.log.reads import ReadPredicate
+from streamlake.log.committing.markers import Expectation
+from streamlake.log.committing.metrics import operation_metrics
+from streamlake.log.committing.reads import ReadPredicate
 from streamlake.protocol import (
     Action,
     AddFile,

@@ -20,10 +20,10 @@ from streamlake.errors import (
     UnsupportedFeatureError,
 )
 from streamlake.log.commit import Commit
-from streamlake.log.fitting import misfits
-from streamlake.log.reads import matching, matching_removed
+from streamlake.log.committing.fitting import misfits
+from streamlake.log.committing.reads import matching, matching_removed
+from streamlake.log.committing.transaction import Transaction
 from streamlake.log.replay import canonical_key
-from streamlake.log.transaction import Transaction
 from streamlake.protocol import (
     AddFile,
     FileKey,

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from streamlake.log.transaction import Transaction
+from streamlake.log.committing.transaction import Transaction
 from streamlake.protocol import Metadata, Protocol, schema_from_json, supports_reader_feature
 from streamlake.protocol.properties import COLUMN_MAPPING_MODE, CONSTRAINT_PREFIX
 
