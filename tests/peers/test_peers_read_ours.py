@@ -50,6 +50,20 @@ def test_streamlake_itself_reads_each_version(our_tables):
     )
 
 
+GROWING = ("partitioned", "append", "optimize", "checkpoint", "log compaction")
+
+
+def test_a_tail_of_those_that_only_grew_gives_their_rows(our_tables):
+    grown = [
+        made
+        for made in our_tables
+        if made.oldest == 0 and all(step.startswith(GROWING) for step in made.story)
+    ]
+    for made in grown:
+        batches = [batch.data for batch in sl.Table.open(made.path).tail(stop="latest")]
+        check([wrong(made, pa.concat_tables([made.table.schema.empty_table(), *batches]))])
+
+
 def read_or_error(read: Read, made: RandomTable, version: int | None) -> pa.Table | Exception:
     try:
         return read(made.path, version)
