@@ -13,7 +13,8 @@ def compact_log(log: Log) -> tuple[int, int] | None:
     Nothing else changes: the commits stay, tails go on reading them.
 
     Returns:
-        The first and the last version in the file; None where fewer than two commits wait.
+        The first and the last version in the file; None where fewer than two commits wait,
+        or they come to nothing.
 
     Raises:
         TableNotFoundError: There is no table.

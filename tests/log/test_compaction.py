@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 
 import streamlake as sl
 from streamlake.log import Limits, Log, Transaction, compact, find_segment
-from streamlake.protocol import DomainMetadata, Protocol, RemoveFile, compacted_path, decode_actions
+from streamlake.protocol import (
+    CommitInfo,
+    DomainMetadata,
+    Protocol,
+    RemoveFile,
+    compacted_path,
+    decode_actions,
+)
 from streamlake.testing import CountingStore, ManualClock, TableBuilder
 
 ADD_X = (
@@ -95,7 +102,7 @@ def test_a_tail_reads_the_commits():
 @pytest.mark.parametrize(
     "data",
     [
-        b"{", b"\0" * 50, b'{"add":{"path":"x"}}',
+        b"", b"\n", b"{", b"\0" * 50, b'{"add":{"path":"x"}}',
         b'{"txn":{"appId":"a","version":2}}\n{"txn":{"appId":"a","version":1}}\n',
         b'{"remove":{"path":"x","dataChange":true}}\n' + ADD_X,
         ADD_X + ADD_X.replace(b"x", b"%78"),
@@ -105,6 +112,18 @@ def test_a_tail_reads_the_commits():
 def test_one_that_is_garbled_or_not_reconciled_is_not_used(data):
     store = TEN.put(compacted_path(0, 10), data).write()
     assert numbers(store) == list(range(10))
+
+
+@pytest.mark.parametrize("data", [b"", b"\n\n"])
+def test_an_empty_one_hides_no_commits(data):
+    store = TEN.put(compacted_path(3, 10), data).write()
+    assert numbers(store) == list(range(10))
+
+
+def test_commits_that_come_to_nothing_get_none():
+    table = TEN.checkpoint().commit(CommitInfo({})).commit(CommitInfo({})).build()
+    assert table.compact_log() is None
+    assert find_segment(table.log.store).compactions == ()
 
 
 def test_one_that_vanishes_is_not_missed():

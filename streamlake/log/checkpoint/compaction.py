@@ -74,8 +74,8 @@ def read_compacted(
 ) -> Commit | None:
     """Commits ``first`` to ``last`` as if they were one, from their compacted file: one request.
 
-    None where the file can't serve: it is gone, torn, too large, or says two things of one file,
-    so that it has not been reconciled. The commits then serve. For snapshots only.
+    None where the file can't serve: it is gone, empty, torn, too large, or says two things of one
+    file, so that it has not been reconciled. The commits then serve. For snapshots only.
     """
     path = compacted_path(first, last)
     try:
@@ -84,6 +84,7 @@ def read_compacted(
         return None
     try:
         _check_size(data, limits)
+        _check_not_empty(data)
         actions = decode_actions(data)
         _check_lines(data, actions)
         _check_reconciled(actions, store.url)
@@ -97,6 +98,12 @@ def _check_size(data: bytes, limits: Limits) -> None:
     passed = oversize(data, limits)
     if passed is not None:
         raise msgspec.DecodeError(f"{passed[1]}, past Limits.{passed[0]}")
+
+
+def _check_not_empty(data: bytes) -> None:
+    """Refuse what a writer leaves that was cut off: it would pass for commits that say nothing."""
+    if not data.strip():
+        raise msgspec.DecodeError("it is empty")
 
 
 def _check_lines(data: bytes, actions: Sequence[Action]) -> None:
@@ -117,8 +124,8 @@ def compact(
     """Write the commits since the newest checkpoint as one file; returns its first and last.
 
     As many of them as fit the bounds of one commit file; compacted files that are there already are
-    read in place of commits. None where fewer than two commits wait. The commits stay. Written
-    unconditionally: whoever compacts a range writes the same actions.
+    read in place of commits. None where fewer than two commits wait, or they come to nothing. The
+    commits stay. Written unconditionally: whoever compacts a range writes the same actions.
 
     Raises:
         CorruptTableError: A commit is torn or garbled.
@@ -134,7 +141,7 @@ def compact(
             break
         reconciler.apply(commit.actions)
         files, done = files + 1, commit.version
-    if done < below + 2:
+    if done < below + 2 or not len(reconciler):
         return None
     if files > 1:
         data = encode_actions(reconciler.actions())
