@@ -41,6 +41,10 @@ MOST_LOOSE_ACTIONS = 50_000
 """Adds and removes of commits that are kept as values; more become columns."""
 _SPELT_APART = ("%", ":", "//", "./", "\\")
 """What a path may hold that can be spelt in several ways."""
+_EMPTY_ENDS = ("/", "/.")
+"""Ends of a path that name nothing."""
+_FOLDERS = "(?s).*/"
+"""All of a path but its last name; the names of folders may hold line ends."""
 
 
 def canonical_key(key: FileKey, *, root_url: str) -> FileKey:
@@ -235,9 +239,9 @@ def find_rows(columns: FileColumns, keys: Collection[FileKey], *, root_url: str)
     paths: Any = columns.column("path")
     names = array_of(list({path for path, _ in keys}), pa.string())
     if _is_spelt_apart(paths):
-        ends: Any = pc.replace_substring_regex(paths, pattern=".*/", replacement="")
-        wanted = pc.replace_substring_regex(names, pattern=".*/", replacement="")
-        unclear = pc.match_substring_regex(ends, pattern="%|^$")
+        ends: Any = pc.replace_substring_regex(paths, pattern=_FOLDERS, replacement="")
+        wanted = pc.replace_substring_regex(names, pattern=_FOLDERS, replacement="")
+        unclear = pc.match_substring_regex(ends, pattern=r"%|^\.?$")
         maybe = _either(pc.is_in(ends, value_set=wanted), unclear)
     else:
         maybe = pc.is_in(paths, value_set=names)
@@ -266,8 +270,10 @@ def _keys(columns: FileColumns, mask: Mask, root_url: str) -> dict[int, FileKey]
 
 def _is_spelt_apart(paths: Column) -> bool:
     """Whether any path may be spelt in more than one way."""
-    return _any(pc.starts_with(paths, "/")) or any(
-        _any(pc.match_substring(paths, part)) for part in _SPELT_APART
+    return (
+        _any(pc.starts_with(paths, "/"))
+        or any(_any(pc.ends_with(paths, end)) for end in _EMPTY_ENDS)
+        or any(_any(pc.match_substring(paths, part)) for part in _SPELT_APART)
     )
 
 

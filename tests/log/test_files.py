@@ -12,7 +12,7 @@ from streamlake.log import FileList, Log
 from streamlake.log.replay import MOST_LOOSE_ACTIONS, Replay
 from streamlake.protocol import AddFile, DeletionVector, RemoveFile
 from streamlake.storage import LocalStore, MemoryStore
-from streamlake.testing import CountingStore, ManualClock
+from streamlake.testing import CountingStore, ManualClock, TableBuilder
 
 SCHEMA = pa.schema([pa.field("n", pa.int64())])
 
@@ -96,6 +96,19 @@ def test_a_file_of_the_checkpoint_leaves_however_its_removal_spells_it(spelling)
     files = table.snapshot().files()
     assert len(files) == 11
     assert gone not in files.column("path").to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("stored", "spelt"),
+    [
+        ("p=a%0Ab/x", "p=a%0Ab/x"), ("p=a%0Ab/x", "p=a\nb/x"), ("p=a\nb/x", "p=a%0Ab/x"),
+        ("p=a%0A/%0Ax", "p=a%0A/%0Ax"), ("x/.", "x"), ("x/", "x"), ("x", "x/."),
+    ],
+)  # fmt: skip
+def test_line_ends_in_a_path_and_ends_that_name_nothing_hide_no_removal(stored, spelt):
+    added, removed = add(stored), RemoveFile(spelt, data_change=True, deletion_timestamp=2**50)
+    table = TableBuilder().append().commit(added).checkpoint().commit(removed).build()
+    assert len(sl.Table(Log(table.log.store)).snapshot().files()) == 1
 
 
 def test_a_checkpoint_that_spells_paths_apart_is_matched_too(tmp_path):
