@@ -65,7 +65,7 @@ deletion_vectors = st.builds(
     DeletionVector,
     storage_type=st.sampled_from("uip"),
     path_or_inline_dv=text,
-    size_in_bytes=int64s,
+    size_in_bytes=st.integers(-(2**31), 2**31 - 1),
     cardinality=int64s,
     offset=st.none() | st.integers(0, 2**31 - 1),
 )

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from streamlake.data.bounds import Column
 from streamlake.data.relabel import relabelled
+from streamlake.data.table_columns import check_partitions
 from streamlake.errors import ConstraintViolationError, InvalidInputError
 from streamlake.protocol.mapping import ColumnMapping, MappingMode, schema_mapping
 from streamlake.protocol.partition import encode_partition_value, partition_path
@@ -97,9 +98,11 @@ def file_layout(
 
     Raises:
         InvalidInputError: No column is left for the files.
+        CorruptTableError: It is partitioned by a column that it does not have.
     """
     mapping = schema_mapping(schema_json, mode)
     schema = mapping.logical
+    check_partitions(schema, partition_columns)
     stored = tuple(
         i
         for i, field in enumerate(schema)

@@ -39,15 +39,26 @@ def table_columns(protocol: Protocol, metadata: Metadata, *, where: str = "") ->
         TableError: As ``column_mapping``.
     """
     mapping = column_mapping(protocol, metadata, where=where)
-    unknown = set(metadata.partition_columns).difference(mapping.logical.names)
+    check_partitions(mapping.logical, metadata.partition_columns, where=where)
+    return TableColumns(mapping, metadata.partition_columns)
+
+
+def check_partitions(
+    schema: pa.Schema, partition_columns: Sequence[str], *, where: str = ""
+) -> None:
+    """Refuse partition columns that the schema does not have.
+
+    Raises:
+        CorruptTableError: Naming them.
+    """
+    unknown = set(partition_columns).difference(schema.names)
     if unknown:
         raise CorruptTableError(
             "The table is partitioned by a column that it does not have.",
             where=where,
-            found=f"{', '.join(sorted(unknown))}; columns {', '.join(mapping.logical.names)}",
+            found=f"{', '.join(sorted(unknown))}; columns {', '.join(schema.names)}",
             remedy="A faulty writer made the metaData action; have it repaired.",
         )
-    return TableColumns(mapping, metadata.partition_columns)
 
 
 def plain_columns(schema: pa.Schema, partition_columns: Sequence[str] = ()) -> TableColumns:

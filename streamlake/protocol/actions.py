@@ -17,6 +17,9 @@ MAX_INT64 = 2**63 - 1
 Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=MAX_INT64)]
 """A Long of the protocol; checked where JSON is decoded, not where a value is made."""
 
+Int32: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+"""An Int of the protocol, likewise."""
+
 _T = TypeVar("_T")
 
 
@@ -69,9 +72,9 @@ class DeletionVector(msgspec.Struct, frozen=True, rename="camel", omit_defaults=
 
     storage_type: str
     path_or_inline_dv: str
-    size_in_bytes: Int64
+    size_in_bytes: Int32
     cardinality: Int64
-    offset: int | None = None
+    offset: Int32 | None = None
 
     @property
     def unique_id(self) -> str:

@@ -119,6 +119,16 @@ FITTING = {
             )
         )
     },
+    "what may be null left out, and columns without metadata": {
+        "schema": schema_with(
+            sizes=column("sizes", {"type": "array", "elementType": "integer"}),
+            tags={
+                "name": "tags",
+                "type": {"type": "map", "keyType": "string", "valueType": "integer"},
+                "metadata": None,
+            },
+        )
+    },
     "columns in another order": {"schema": schema_with(day=None, last=column("day", "integer"))},
     "a property": {"configuration": {"team": "orders", "delta.appendOnly": "true"}},
 }
@@ -225,6 +235,11 @@ def test_files_fit_once_columns_are_mapped_by_name_with(changed):
 def test_files_that_were_written_without_ids_do_not_fit_a_mapping_by_id():
     (told,) = misfits_under_mapping("id", schema_string=schema_with())
     assert "mapped by id" in told
+
+
+def test_files_do_not_fit_a_table_without_its_partition_column():
+    (told,) = misfits_under_mapping("name", schema_string=schema_with(day=None))
+    assert "'day' is not in the table any more" in told
 
 
 def test_a_dropped_column_whose_name_is_taken_by_a_type_that_files_do_not_have_is_no_misfit():

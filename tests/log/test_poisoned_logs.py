@@ -1,5 +1,6 @@
 """Commits that a sound writer would not make: told by a typed error, never read or written over."""
 
+import msgspec
 import pyarrow as pa
 import pytest
 
@@ -112,3 +113,25 @@ def test_a_store_that_fails_in_the_middle_of_a_read_fails_the_read():
         faulty = FaultyStore(store, [Fault(kind="lost_before", method="get", nth=nth)])
         with pytest.raises(sl.StorageError):
             sl.Table(Log(faulty)).snapshot().to_arrow()
+
+
+def test_a_partition_column_that_the_table_lacks_is_told_by_whoever_appends():
+    table = TableBuilder().append().build()
+    commit(table, msgspec.structs.replace(table.log.head.metadata, partition_columns=("gone",)))
+    with pytest.raises(sl.CorruptTableError, match="partitioned by a column"):
+        sl.Table(Log(table.log.store)).append(ROW)
+
+
+NUMBERS_OF_VECTORS = [{"offset": 2**31}, {"offset": 2**70}, {"sizeInBytes": 2**31}]
+
+
+@pytest.mark.parametrize("numbers", NUMBERS_OF_VECTORS)
+def test_a_deletion_vector_with_numbers_that_none_has_is_told(numbers):
+    vector = {"storageType": "u", "pathOrInlineDv": "v" * 20, "sizeInBytes": 4, "cardinality": 1}
+    add = {
+        "path": "x", "partitionValues": {}, "size": 1, "modificationTime": 1, "dataChange": True,
+        "deletionVector": {**vector, **numbers},
+    }  # fmt: skip
+    store = TableBuilder().append().commit({"add": add}).write()
+    with pytest.raises(sl.CorruptTableError, match="deletionVector"):
+        sl.Table(Log(store)).snapshot()

@@ -101,9 +101,11 @@ def _partition_misfits(then: _Written, now: _Written) -> Iterator[str]:
         return
     now_columns, then_columns = now.columns, then.columns
     for name in now.physical_partitions:
-        was_type, type_ = then_columns[name,].type, now_columns[name,].type
-        if was_type != type_:  # a value is spelt by its type
-            yield f"partition column {name!r} is {type_}, the files have {was_type}"
+        was_column, column = then_columns.get((name,)), now_columns.get((name,))
+        if was_column is None or column is None:
+            yield f"partition column {name!r} is not in the table any more"
+        elif was_column.type != column.type:  # a value is spelt by its type
+            yield f"partition column {name!r} is {column.type}, the files have {was_column.type}"
 
 
 def _constraint_misfits(now: Mapping[str, str], then: Mapping[str, str]) -> Iterator[str]:
@@ -149,12 +151,12 @@ def _name(field_json: Mapping[str, Any], mode: str) -> str:
     name = str(field_json["name"])
     if mode == "none":
         return name
-    return str(field_json.get("metadata", {}).get(_PHYSICAL_NAME, name))
+    return str((field_json.get("metadata") or {}).get(_PHYSICAL_NAME, name))
 
 
 def _fields(fields: list[Any], above: Path, mode: str) -> Iterator[tuple[Path, _Column]]:
     for found in fields:
-        metadata = found.get("metadata", {})
+        metadata = found.get("metadata") or {}
         path = (*above, _name(found, mode))
         widened = _widened(metadata)
         yield (
@@ -190,9 +192,9 @@ def _inside(
             yield from _fields(kind["fields"], path, mode)
             return
         case "array":
-            parts = {"element": bool(kind["containsNull"])}
+            parts = {"element": bool(kind.get("containsNull", True))}
         case "map":
-            parts = {"key": False, "value": bool(kind["valueContainsNull"])}
+            parts = {"key": False, "value": bool(kind.get("valueContainsNull", True))}
         case _:
             return
     for part, nullable in parts.items():
