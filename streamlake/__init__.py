@@ -6,6 +6,7 @@ they were. The log in object storage is the only shared state.
 General layout, from the bottom; a file imports only from floors below its own:
 
     errors, clock     what can go wrong; time and chance                        floor 0
+    arguments         what a user gives, refused where it can't be              floor 0
     protocol          the Delta protocol as values, without I/O                 floor 1
     storage           bytes by path; knows nothing of Delta                     floor 1
     log               segments, replay, snapshots, checkpoints, commits         floor 2
@@ -19,7 +20,7 @@ Everything a user needs is in this namespace; the modules below are not part of 
 """
 
 from streamlake.clock import SYSTEM_CLOCK, Clock, SystemClock
-from streamlake.data import Stager
+from streamlake.data import Stager, Tabular
 from streamlake.errors import (
     ClockError,
     CommitConflictError,
@@ -60,9 +61,17 @@ from streamlake.errors import (
     VersionNotFoundError,
     WriteRefusedError,
 )
-from streamlake.log import CleanUp, CommitResult, Limits, MarkerClaim
+from streamlake.log import (
+    CleanUp,
+    CommitResult,
+    Expectation,
+    FileList,
+    Limits,
+    MarkerClaim,
+    Moment,
+)
 from streamlake.operations import CommitRecord, OptimizeResult
-from streamlake.protocol import AddFile, SetTransaction
+from streamlake.protocol import AddFile, DeletionVector, Metadata, SetTransaction
 from streamlake.storage import ObjectMeta, ObjectStore
 from streamlake.stream import (
     Batch,
@@ -74,6 +83,8 @@ from streamlake.stream import (
     Positions,
     Sink,
     Source,
+    Start,
+    Stop,
     TableSink,
     TableSource,
     TailOptions,
@@ -104,14 +115,19 @@ __all__ = [
     "ConstraintViolationError",
     "CorruptTableError",
     "DataRemovedError",
+    "DeletionVector",
+    "Expectation",
     "FencedError",
+    "FileList",
     "InvalidInputError",
     "LimitExceededError",
     "Limits",
     "LogGapError",
     "LogTruncatedError",
     "MarkerClaim",
+    "Metadata",
     "MetadataChangedError",
+    "Moment",
     "ObjectExistsError",
     "ObjectMeta",
     "ObjectNotFoundError",
@@ -133,6 +149,8 @@ __all__ = [
     "SourceError",
     "SourceUnavailableError",
     "Stager",
+    "Start",
+    "Stop",
     "StorageError",
     "StreamError",
     "StreamlakeError",
@@ -144,6 +162,7 @@ __all__ = [
     "TableReplacedError",
     "TableSink",
     "TableSource",
+    "Tabular",
     "TailOptions",
     "TendedSink",
     "TopicNotFoundError",

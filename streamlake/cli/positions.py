@@ -50,6 +50,10 @@ class PositionFile:
 def _read_offset(path: Path) -> Offset:
     try:
         return Offset.from_json(path.read_bytes())
+    except InvalidInputError as error:
+        error.where = str(path)
+        error.remedy = "Give a file that holds an Offset, as --position writes it, or remove it."
+        raise
     except OSError as error:
         raise InvalidInputError(
             "The Offset's file can't be read.",

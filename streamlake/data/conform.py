@@ -96,13 +96,20 @@ def arrow_form(data: Tabular) -> pa.Table | pa.RecordBatch | pa.RecordBatchReade
 def _reader(data: object) -> pa.RecordBatchReader:
     if isinstance(data, pa.RecordBatchReader):
         return data
-    if hasattr(data, "__arrow_c_stream__"):
-        return pa.RecordBatchReader.from_stream(data)
-    if hasattr(data, "__arrow_c_array__"):
-        batch = pa.record_batch(data)
-        return pa.RecordBatchReader.from_batches(batch.schema, [batch])
-    raise InvalidInputError(
-        "The data is not Arrow data.",
+    try:
+        if hasattr(data, "__arrow_c_stream__"):
+            return pa.RecordBatchReader.from_stream(data)
+        if hasattr(data, "__arrow_c_array__"):
+            batch = pa.record_batch(data)
+            return pa.RecordBatchReader.from_batches(batch.schema, [batch])
+    except pa.ArrowInvalid as error:
+        raise _no_table(data, "The data is a single column, and not a table.") from error
+    raise _no_table(data, "The data is not Arrow data.")
+
+
+def _no_table(data: object, what: str) -> InvalidInputError:
+    return InvalidInputError(
+        what,
         found=f"a {type(data).__module__}.{type(data).__qualname__}",
         remedy="Pass a pyarrow Table, RecordBatch or RecordBatchReader, or anything that exports "
         "Arrow (pandas, Polars, DuckDB). Of a list of dicts pyarrow.Table.from_pylist makes one.",
@@ -113,7 +120,7 @@ def _conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
     if table.schema.equals(schema):
         columns = table.columns
     else:
-        _check_fits(table.schema, schema)
+        check_fits(table.schema, schema)
         columns = [_column(table, field) for field in schema]
     required = required_columns(schema)
     if required:
@@ -124,7 +131,12 @@ def _conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def _check_fits(given: pa.Schema, schema: pa.Schema) -> None:
+def check_fits(given: pa.Schema, schema: pa.Schema) -> None:
+    """Refuse data whose columns are not those of a table, or of types that can't become theirs.
+
+    Raises:
+        SchemaMismatchError: Naming every column that does not fit.
+    """
     # What differs without harm is shown as the table has it, so that only the harm is told.
     shown: list[pa.Field[Any]] = []
     harm = False

@@ -91,7 +91,13 @@ def default_value(
     except (InvalidInputError, pa.ArrowException) as error:
         raise InvalidInputError(
             f"The default of column {column!r} can't be computed.",
-            found=f"{sql}: {getattr(error, 'found', '') or error}",
+            found=f"{sql}: {_told(error)}",
             remedy="Give the column's values with the data, or change its default.",
         ) from error
     return cast("pa.Scalar[Any]", values[0])
+
+
+def _told(error: Exception) -> str:
+    if not isinstance(error, InvalidInputError):
+        return str(error)
+    return f"{error.what} ({error.found})" if error.found else error.what

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
+from streamlake.arguments import check_names
 from streamlake.errors import InvalidInputError
 
 
@@ -13,10 +14,11 @@ def projected(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
     """The schema's fields named by ``columns``, in that order; all of them for None.
 
     Raises:
-        InvalidInputError: A column that the schema does not have.
+        InvalidInputError: A column that the schema does not have, or what is no list of names.
     """
     if columns is None:
         return schema
+    check_names("columns", columns)
     unknown = [name for name in columns if name not in schema.names]
     if unknown:
         raise InvalidInputError(

@@ -12,6 +12,8 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from streamlake.arguments import names_of
+from streamlake.errors import InvalidInputError
 from streamlake.log.arrays import STRING_MAP, array_of
 from streamlake.protocol import AddFile, DeletionVector, RemoveFile
 
@@ -191,29 +193,59 @@ class FileList(Sequence[AddFile]):
         return f"FileList({self._length} files)"
 
     def column(self, name: str) -> Column:
-        """One column of ``FILE_TYPES``, a value a file; reads what is not held yet.
+        """One column, a value a file, by the log's names; reads what is not held yet.
+
+        Args:
+            name: One of ``path``, ``partitionValues``, ``size``, ``modificationTime``,
+                ``dataChange``, ``stats``, ``tags``, ``deletionVector``, ``baseRowId``,
+                ``defaultRowCommitVersion``, ``clusteringProvider``.
 
         Raises:
+            InvalidInputError: There is no such column.
             CorruptTableError: The checkpoint that holds it is gone, has changed, or is garbled.
         """
+        _check_column(name)
         chunks: Any = [chunk for part in self._parts for chunk in part.column(name).chunks]
         kind: Any = FILE_TYPES[name]
         column: Column = pa.chunked_array(chunks, type=kind)
         return column
 
     def blocks(self, names: Iterable[str]) -> Iterator[pa.Table]:
-        """Columns in blocks of bounded size, one after the other: for passing over them once."""
+        """Columns in blocks of bounded size, one after the other: for passing over them once.
+
+        Raises:
+            InvalidInputError: There is no such column.
+        """
         names = tuple(names)
+        for name in names:
+            _check_column(name)
         for part in self._parts:
             yield from part.blocks(names)
 
     def to_arrow(self, columns: Iterable[str] | None = None) -> pa.Table:
-        """The columns, or those of ``FILE_TYPES`` that are named, as one table."""
-        names = tuple(FILE_TYPES if columns is None else columns)
+        """The columns, or those that are named as for ``column``, as one table.
+
+        Raises:
+            InvalidInputError: There is no such column.
+        """
+        names = FILE_TYPES if columns is None else names_of("columns", columns)
         return pa.Table.from_arrays([self.column(name) for name in names], names=list(names))
 
     def filter(self, mask: pa.Array[Any] | Column) -> FileList:
-        """The files for which ``mask``, one boolean for each, is true; null counts as false."""
+        """The files for which ``mask``, one boolean for each, is true; null counts as false.
+
+        Raises:
+            InvalidInputError: It is no array of booleans, or of another length.
+        """
+        if not isinstance(mask, pa.Array | pa.ChunkedArray) or (
+            not pa.types.is_boolean(mask.type) or len(mask) != self._length
+        ):
+            raise InvalidInputError(
+                "A mask must be an Arrow array with one boolean for each file.",
+                found=f"{_shape(mask)}; {self._length} files",
+                remedy="Make it of columns of these files, as in "
+                'files.filter(pyarrow.compute.less(files.column("size"), 1000)).',
+            )
         whole = mask if isinstance(mask, pa.ChunkedArray) else pa.chunked_array([mask], pa.bool_())
         parts: list[FilePart] = []
         start = 0
@@ -226,6 +258,21 @@ class FileList(Sequence[AddFile]):
     def size_bytes(self) -> int:
         """The size of all files together."""
         return int(pc.sum(self.column("size")).as_py() or 0)
+
+
+def _check_column(name: object) -> None:
+    if name not in FILE_TYPES:
+        raise InvalidInputError(
+            f"Files have no column {name!r}.",
+            found=f"columns {', '.join(FILE_TYPES)}",
+            remedy="Name one of these.",
+        )
+
+
+def _shape(mask: object) -> str:
+    if isinstance(mask, pa.Array | pa.ChunkedArray):
+        return f"{len(mask)} values of the type {mask.type}"
+    return f"a {type(mask).__name__}"
 
 
 def table_of(actions: Sequence[AddFile | RemoveFile], types: Mapping[str, pa.DataType]) -> pa.Table:

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from streamlake.arguments import names_of
 from streamlake.errors import ConcurrentTransactionError, InvalidInputError
 from streamlake.log import WHOLE_TABLE, CommitResult, Head, Log, Transaction
 from streamlake.operations.anew import anew
@@ -162,12 +163,13 @@ def unset_properties(log: Log, names: Iterable[str], *, missing_ok: bool = False
         MetadataChangedError: A concurrent commit changed the metadata, too.
     """
     head = log.refresh()
-    names = [names] if isinstance(names, str) else list(names)
+    names = names_of("names", names)
     before = head.metadata
     missing = [name for name in names if name not in before.configuration]
     if missing and not missing_ok:
         raise InvalidInputError(
             f"The table property {missing[0]} is not set.",
+            where=log.url,
             found=", ".join(before.configuration) or "no properties",
             remedy="Leave it out, or pass missing_ok=True.",
         )
@@ -175,6 +177,7 @@ def unset_properties(log: Log, names: Iterable[str], *, missing_ok: bool = False
     if kept_by_writers:
         raise InvalidInputError(
             f"The table property {kept_by_writers[0]} is kept by writers and can't be unset.",
+            where=log.url,
             remedy="Leave it out.",
         )
     constraints = [name for name in names if name.startswith(props.CONSTRAINT_PREFIX)]

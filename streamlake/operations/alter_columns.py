@@ -8,10 +8,11 @@ from typing import Any, TypeAlias
 import msgspec
 import pyarrow as pa
 
+from streamlake.arguments import check_type, names_of
 from streamlake.data import read_file, table_columns
 from streamlake.data.constraints import check_not_null
 from streamlake.data.defaults import default_value
-from streamlake.errors import InvalidInputError
+from streamlake.errors import ConstraintViolationError, InvalidInputError
 from streamlake.log import CommitResult, Head, Log
 from streamlake.operations.alter import as_json, change_metadata
 from streamlake.protocol import (
@@ -46,6 +47,7 @@ from streamlake.protocol.schema.references import (
 from streamlake.protocol.schema.walk import struct_fields
 
 COMMENT = "comment"
+_GIVE_FIELDS = 'Give a pyarrow.Schema, or a list such as [pyarrow.field("n", pyarrow.int64())].'
 Fields: TypeAlias = "pa.Schema | Sequence[pa.Field[Any]]"
 """Columns to come."""
 
@@ -66,7 +68,7 @@ def add_columns(log: Log, fields: Fields, *, within: str | None = None) -> Commi
     head = log.refresh()
     schema = _schema(log, head)
     mapped = column_mapping(head.protocol, head.metadata, where=log.url).is_mapped
-    given = pa.schema(list(fields))
+    given = _given(fields)
     for _, field in struct_fields(given):
         _check_plain(field)
     new = plain_columns(normalize_schema(given, any_name=mapped))
@@ -139,7 +141,7 @@ def drop_columns(log: Log, columns: Sequence[str]) -> CommitResult:
     _check_mapped(log, head, "dropped")
     configuration = metadata.configuration
     told = []
-    for column in [columns] if isinstance(columns, str) else columns:
+    for column in names_of("columns", columns):
         path = exact_path(schema, props.column_path(column))
         _check_unreferenced(metadata, path, "dropped")
         _check_no_key(log, head, path)
@@ -183,6 +185,10 @@ def alter_column(
         ConstraintViolationError: Rows have null where it is to be NOT NULL.
         CommitConflictError: A concurrent commit changed the metadata or, for NOT NULL, the rows.
     """
+    check_type("type", type, pa.DataType, remedy="Give a type of Arrow's, as in pyarrow.int64().")
+    check_type("nullable", nullable, bool, remedy="Give True or False; None leaves it as it is.")
+    check_type("default", default, str, remedy='Give SQL, as in "\'none\'"; "" for null.')
+    check_type("comment", comment, str, remedy='Give a text; "" for no comment.')
     head = log.refresh()
     schema = _schema(log, head)
     path = exact_path(schema, props.column_path(column))
@@ -205,6 +211,20 @@ def alter_column(
         parameters={"column": as_json({"name": dotted(path)})},
         read_version=read_version,
     )
+
+
+def _given(fields: Fields) -> pa.Schema:
+    try:
+        given = pa.schema(list(fields))
+    except (TypeError, pa.ArrowException) as error:
+        raise InvalidInputError(
+            "Columns to add must be fields of Arrow's.",
+            found=repr(fields)[:200],
+            remedy=_GIVE_FIELDS,
+        ) from error
+    if not given.names:
+        raise InvalidInputError("There is no column to add.", found="[]", remedy=_GIVE_FIELDS)
+    return given
 
 
 def _schema(log: Log, head: Head) -> pa.Schema:
@@ -353,5 +373,13 @@ def _check_no_null(log: Log, head: Head, schema: pa.Schema, path: Path) -> int:
     wanted = pa.schema([schema.field(path[0])])
     for add in snapshot.files():
         rows = read_file(log.store, add, table, columns=[path[0]])
-        check_not_null(rows.columns, wanted)
+        try:
+            check_not_null(rows.columns, wanted)
+        except ConstraintViolationError as error:
+            raise ConstraintViolationError(
+                f"Column {dotted(path)!r} can't be NOT NULL: rows of the table have null there.",
+                where=log.url,
+                found=error.found,
+                remedy="Fill or remove those rows first; the table stays as it is.",
+            ) from error
     return snapshot.version

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import msgspec
 import pyarrow as pa
 
+from streamlake.arguments import check_type, items_of
 from streamlake.data import Stager, Tabular, arrow_form
 from streamlake.log import (
     CommitResult,
@@ -125,12 +126,14 @@ def commit_staged(
     invisible. ``staged_by`` tells under which schema the files were written; without it the one
     that the handle knows is taken.
     """
+    check_type("staged_by", staged_by, Stager, remedy="Give what Table.stager() gave.")
+    adds = items_of("files", files, AddFile, remedy="Give what Stager.stage(...) returned.")
     writer = staged_by or stager(log)
     return log.commit(
         Transaction(
             operation=operation,
             operation_parameters=operation_parameters or _append_mode(writer),
-            adds=tuple(files),
+            adds=tuple(adds),
             markers=staged_markers(txn, expect, log.clock.now_ms()),
             expect=expect,
             read_version=log.head.version,

@@ -6,7 +6,7 @@ import msgspec
 
 from streamlake.data import Rule, check_rule, read_file, table_columns
 from streamlake.data.predicates import columns_read
-from streamlake.errors import InvalidInputError
+from streamlake.errors import ConstraintViolationError, InvalidInputError
 from streamlake.log import CommitResult, Head, Log
 from streamlake.operations.alter import change_metadata
 from streamlake.protocol import schema_from_json
@@ -28,7 +28,12 @@ def add_constraint(log: Log, name: str, sql: str) -> CommitResult:
     """
     head = log.refresh()
     if not isinstance(name, str) or not name.strip():
-        raise InvalidInputError("A constraint needs a name.", found=repr(name), where=log.url)
+        raise InvalidInputError(
+            "A constraint needs a name.",
+            where=log.url,
+            found=repr(name),
+            remedy='Name it by a string, as in add_constraint("positive", "id > 0").',
+        )
     if _key(head, name) is not None:
         raise InvalidInputError(
             f"The table has a constraint {name!r} already.",
@@ -62,6 +67,7 @@ def drop_constraint(log: Log, name: str, *, missing_ok: bool = False) -> CommitR
         raise InvalidInputError(
             f"The table has no constraint {name!r}.",
             where=log.url,
+            found=_names(head),
             remedy="Check the name, or pass missing_ok=True.",
         )
     configuration = {k: v for k, v in head.metadata.configuration.items() if k != key}
@@ -80,9 +86,24 @@ def _key(head: Head, name: str) -> str | None:
     return next((key for key in head.metadata.configuration if key.lower() == wanted), None)
 
 
+def _names(head: Head) -> str:
+    """The constraints that there are, for whoever asked for another one."""
+    keys = [key for key in head.metadata.configuration if key.startswith(CONSTRAINT_PREFIX)]
+    return ", ".join(key.removeprefix(CONSTRAINT_PREFIX) for key in keys) or "no constraints"
+
+
 def _check_rows(log: Log, head: Head, rule: Rule) -> None:
     """Refuse a rule that a row of the table breaks; one file is in memory at a time."""
     table = table_columns(head.protocol, head.metadata, where=log.url)
     columns = columns_read(rule.condition)
     for add in log.snapshot(head.version).files():
-        rule.check(read_file(log.store, add, table, columns=columns))
+        rows = read_file(log.store, add, table, columns=columns)
+        try:
+            rule.check(rows)
+        except ConstraintViolationError as error:
+            raise ConstraintViolationError(
+                f"The {rule.name} can't be added: rows of the table break it.",
+                where=log.url,
+                found=error.found,
+                remedy="Correct or remove those rows first; the table stays as it is.",
+            ) from error

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import pyarrow as pa
 
+from streamlake.arguments import check_names
 from streamlake.data import has_rules, table_rules
-from streamlake.errors import InvalidInputError
+from streamlake.errors import InvalidInputError, UnsupportedFeatureError
 from streamlake.log import CommitResult, Log, Transaction
 from streamlake.protocol import (
     Metadata,
@@ -60,8 +61,7 @@ def create(
     )
     check_row_tracking(metadata.configuration)
     check_writable(protocol, metadata, where=log.url)
-    if has_rules(metadata.schema_string, metadata.configuration):
-        table_rules(metadata.schema_string, metadata.configuration)
+    _check_rules(metadata, log.url)
     partitions = msgspec.json.encode(list(partition_by)).decode()
     return log.create(
         Transaction(
@@ -79,7 +79,19 @@ def create(
     )
 
 
+def _check_rules(metadata: Metadata, where: str) -> None:
+    if not has_rules(metadata.schema_string, metadata.configuration):
+        return
+    try:
+        table_rules(metadata.schema_string, metadata.configuration)
+    except UnsupportedFeatureError as error:
+        error.where = where
+        error.remedy = "Correct it, or create the table without it."
+        raise
+
+
 def _check_partitions(schema: pa.Schema, partition_by: Sequence[str]) -> None:
+    check_names("partition_by", partition_by)
     unknown = [column for column in partition_by if column not in schema.names]
     if unknown:
         raise InvalidInputError(
@@ -95,7 +107,11 @@ def _check_partitions(schema: pa.Schema, partition_by: Sequence[str]) -> None:
             remedy="Partition by columns of primitive types.",
         )
     if len(set(partition_by)) != len(partition_by):
-        raise InvalidInputError("A partition column is named twice.", found=str(partition_by))
+        raise InvalidInputError(
+            "A partition column is named twice.",
+            found=str(partition_by),
+            remedy="Name each column once.",
+        )
     if partition_by and len(partition_by) == len(schema.names):
         raise InvalidInputError(
             "Every column is a partition column, so data files would have none.",

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from streamlake.errors import InvalidInputError, ObjectNotFoundError
+from streamlake.arguments import check_integer
+from streamlake.errors import ObjectNotFoundError
 from streamlake.log import Log, Timeline, listed_times, read_commit
 from streamlake.operations.travel import timeline
 from streamlake.protocol import SetTransaction
@@ -52,10 +53,8 @@ def history(log: Log, *, limit: int | None = None) -> Iterator[CommitRecord]:
     Raises:
         InvalidInputError: A limit below 1.
     """
-    if limit is not None and (isinstance(limit, bool) or limit < 1):
-        raise InvalidInputError(
-            "A limit of the history is a whole number from 1.", found=repr(limit)
-        )
+    if limit is not None:
+        check_integer("limit", limit, least=1)
     return _records(log, limit)
 
 

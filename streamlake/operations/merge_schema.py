@@ -8,6 +8,7 @@ import msgspec
 import pyarrow as pa
 
 from streamlake.data.cast import fits
+from streamlake.data.conform import check_fits
 from streamlake.log import CommitResult, Head, Log
 from streamlake.operations.alter import as_json, change_metadata
 from streamlake.operations.anew import anew
@@ -68,13 +69,17 @@ def merge_schema(log: Log, given: pa.Schema) -> CommitResult:
     ``delta.enableTypeWidening`` is set. What the table has and ``given`` lacks stays.
 
     Raises:
+        SchemaMismatchError: A column has another type than the table's, which can't become it, or
+            a name that differs by case. Nothing was committed.
         InvalidInputError: A new column has a name or type that a table can't have.
         UnsupportedFeatureError: A new column needs a feature that is not supported.
         MetadataChangedError: Others changed the metadata again and again.
     """
+    normalize_schema(given, any_name=True)  # what is no schema at all is told here
 
     def merge() -> CommitResult:
         change = evolution(log, given)
+        _check_merged(given, log.head.metadata if change is None else change.metadata, log.url)
         if change is None:
             return CommitResult(version=log.head.version, already_committed=True)
         return change_metadata(
@@ -86,6 +91,13 @@ def merge_schema(log: Log, given: pa.Schema) -> CommitResult:
         )
 
     return anew(merge)
+
+
+def _check_merged(given: pa.Schema, metadata: Metadata, where: str) -> None:
+    """Refuse data that what the table becomes does not take either."""
+    asked = {name.lower() for name in given.names}
+    schema = schema_from_json(metadata.schema_string, where=where)
+    check_fits(given, pa.schema([field for field in schema if field.name.lower() in asked]))
 
 
 def _merged(head: Head, given: pa.Schema, where: str) -> pa.Schema | None:

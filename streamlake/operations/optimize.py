@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from streamlake.arguments import check_callable, check_integer
 from streamlake.data import KeptIds, Stager, TableColumns, read_file, table_columns
-from streamlake.errors import InvalidInputError
 from streamlake.log import Log, Snapshot, Transaction, canonical_key, removal
 from streamlake.protocol import AddFile, keeps_row_ids
 
@@ -46,12 +46,11 @@ def optimize(
         on_progress: Called after each bin with the bins done and the bins in all.
 
     Raises:
+        InvalidInputError: No size above 0, or no function.
         ConcurrentDeleteDeleteError: A file was removed meanwhile; bins committed before stay.
     """
-    if target_file_size_bytes <= 0:
-        raise InvalidInputError(
-            "The target size must be positive.", found=str(target_file_size_bytes)
-        )
+    check_integer("target_file_size_bytes", target_file_size_bytes, least=1)
+    check_callable("on_progress", on_progress)
     snapshot = log.snapshot()
     bins = _bins(snapshot.files(), target_file_size_bytes)
     added: list[AddFile] = []

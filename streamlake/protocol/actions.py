@@ -13,6 +13,10 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 
 import msgspec
 
+MAX_READER_VERSION = 3
+"""The newest reader version there is; from it on the protocol lists reader features."""
+MAX_WRITER_VERSION = 7
+"""The newest writer version there is; from it on the protocol lists writer features."""
 MAX_INT64 = 2**63 - 1
 Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=MAX_INT64)]
 """A Long of the protocol; checked where JSON is decoded, not where a value is made."""

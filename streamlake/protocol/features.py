@@ -12,14 +12,14 @@ from dataclasses import dataclass
 
 from streamlake.errors import CorruptTableError, UnsupportedFeatureError
 from streamlake.protocol import properties as props
-from streamlake.protocol.actions import Metadata, Protocol
+from streamlake.protocol.actions import (
+    MAX_READER_VERSION,
+    MAX_WRITER_VERSION,
+    Metadata,
+    Protocol,
+)
 from streamlake.protocol.schema.facts import SchemaFacts, schema_facts
 from streamlake.protocol.schema.widening import TYPE_CHANGES, keeps_values
-
-MAX_READER_VERSION = 3
-"""The newest reader version there is; from it on the protocol lists reader features."""
-MAX_WRITER_VERSION = 7
-"""The newest writer version there is; from it on the protocol lists writer features."""
 
 _Use = Callable[[Mapping[str, str], SchemaFacts], bool]
 """Whether metadata puts a feature to use: its configuration and what its schema holds."""

@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
+from streamlake.arguments import check_text
 from streamlake.errors import InvalidInputError
-from streamlake.protocol.actions import MAX_INT64
+from streamlake.protocol.actions import MAX_INT64, MAX_READER_VERSION, MAX_WRITER_VERSION
 
 Configuration: TypeAlias = Mapping[str, str]
 """``metaData.configuration``."""
@@ -233,9 +234,14 @@ def max_column_id(configuration: Configuration) -> int:
     return _integer(configuration, MAX_COLUMN_ID, least=0) or 0
 
 
+def requested_reader_version(configuration: Configuration) -> int | None:
+    """What ``delta.minReaderVersion`` asks for; features ask for the same by themselves."""
+    return _integer(configuration, MIN_READER_VERSION, least=1, most=MAX_READER_VERSION)
+
+
 def requested_writer_version(configuration: Configuration) -> int | None:
     """What ``delta.minWriterVersion`` asks for when a table is made or altered."""
-    return _integer(configuration, MIN_WRITER_VERSION, least=1)
+    return _integer(configuration, MIN_WRITER_VERSION, least=1, most=MAX_WRITER_VERSION)
 
 
 def flag(configuration: Configuration, name: str) -> bool:
@@ -276,7 +282,26 @@ def check_properties(configuration: Configuration) -> None:
 
 
 def spelt(properties: Mapping[str, object]) -> dict[str, str]:
-    """Properties as the log has them: texts, and truth in small letters."""
+    """Properties as the log has them: texts, and truth in small letters.
+
+    Raises:
+        InvalidInputError: No mapping of names to texts, numbers or truth.
+    """
+    if not isinstance(properties, Mapping):
+        raise InvalidInputError(
+            "Table properties must be a mapping of names to values.",
+            found=repr(properties)[:200],
+            remedy='Give a dictionary, such as {"delta.appendOnly": "true"}.',
+        )
+    for name, value in properties.items():
+        if not isinstance(name, str) or not name.strip():
+            raise InvalidInputError(
+                "A table property needs a name.",
+                found=repr(name),
+                remedy='Name it by a string, such as "delta.appendOnly".',
+            )
+        if not isinstance(value, str | int | float):
+            raise _bad(name, value, "a string")
     return {
         name: str(value).lower() if isinstance(value, bool) else str(value)
         for name, value in properties.items()
@@ -322,7 +347,7 @@ _GETTERS: dict[str, Callable[[Configuration], object]] = {
     DELETED_FILE_RETENTION: deleted_file_retention_ms,
     ISOLATION_LEVEL: isolation_level,
     LOG_RETENTION: log_retention_ms,
-    MIN_READER_VERSION: lambda configuration: _integer(configuration, MIN_READER_VERSION, least=1),
+    MIN_READER_VERSION: requested_reader_version,
     MIN_WRITER_VERSION: requested_writer_version,
     PARQUET_CODEC: parquet_codec,
     PARQUET_FORMAT_VERSION: parquet_pages,
@@ -365,12 +390,16 @@ _OTHERS = frozenset(
 """Delta's names that mean something to others; kept as they are."""
 
 
-def _integer(configuration: Configuration, name: str, *, least: int) -> int | None:
+def _integer(
+    configuration: Configuration, name: str, *, least: int, most: int | None = None
+) -> int | None:
     text = configuration.get(name)
     if text is None:
         return None
-    if not re.fullmatch(r"-?[0-9]{1,18}", text.strip()) or int(text) < least:
-        raise _bad(name, text, f"a whole number from {least}")
+    is_number = re.fullmatch(r"-?[0-9]{1,18}", text.strip()) is not None
+    if not is_number or int(text) < least or (most is not None and int(text) > most):
+        end = "" if most is None else f" to {most}"
+        raise _bad(name, text, f"a whole number from {least}{end}")
     return int(text)
 
 
@@ -404,6 +433,7 @@ def column_path(text: str) -> tuple[str, ...]:
     Raises:
         InvalidInputError: It is no path, or several.
     """
+    check_text("A column", text, remedy="Name it as in SQL: fields of structs after a dot.")
     paths = _paths_in(text) or ()
     if len(paths) != 1:
         raise InvalidInputError(

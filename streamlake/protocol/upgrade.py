@@ -7,10 +7,13 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from streamlake.protocol import properties as props
-from streamlake.protocol.actions import Metadata, Protocol
-from streamlake.protocol.features import (
+from streamlake.protocol.actions import (
     MAX_READER_VERSION,
     MAX_WRITER_VERSION,
+    Metadata,
+    Protocol,
+)
+from streamlake.protocol.features import (
     features_for_readers,
     features_in_use,
     features_of,

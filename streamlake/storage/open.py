@@ -37,6 +37,12 @@ def open_store(
             remedy=f"Give a str or a pathlib.Path; supported: {_SUPPORTED}.",
         )
     text = os.fspath(url)
+    if storage_options is not None and not isinstance(storage_options, Mapping):
+        raise InvalidInputError(
+            "storage_options must be a mapping of names to values.",
+            found=f"a {type(storage_options).__name__}",
+            remedy='Give a dictionary, such as {"aws_region": "eu-central-1"}.',
+        )
     options = dict(storage_options or {})
     scheme, separator, _ = text.partition(":")
     if isinstance(url, os.PathLike) or not separator or "/" in scheme:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from streamlake.stream.arguments import check_integer
+from streamlake.arguments import check_integer
 from streamlake.stream.contracts import Batch
 
 

@@ -7,8 +7,8 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
+from streamlake.arguments import check_integer, check_names
 from streamlake.errors import InvalidInputError
-from streamlake.stream.arguments import check_integer, check_names
 
 OnRemoved: TypeAlias = Literal["fail", "ignore_deletes", "ignore_changes", "skip_change_commits"]
 """What to do at a commit that removes data (``remove`` with ``dataChange=true``).

@@ -10,9 +10,9 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
+from streamlake.arguments import check_callable, check_methods, check_type
 from streamlake.clock import SYSTEM_CLOCK, Clock
 from streamlake.errors import CommitError
-from streamlake.stream.arguments import check_callable, check_methods, check_type
 from streamlake.stream.batching import Batching, Collector
 from streamlake.stream.contracts import Batch, Positions, Sink, Source, TendedSink
 

@@ -11,12 +11,12 @@ from typing import Protocol, TypeAlias
 import pyarrow as pa
 
 from streamlake import operations
+from streamlake.arguments import check_names, check_type
 from streamlake.clock import SYSTEM_CLOCK, Clock
 from streamlake.errors import InvalidInputError, TableExistsError, TableNotFoundError
 from streamlake.log import CommitResult, Log, MarkerClaim, Transaction, staged_markers
 from streamlake.protocol import Metadata, SetTransaction, set_transaction_retention_ms
 from streamlake.storage import open_store
-from streamlake.stream.arguments import check_names, check_type
 from streamlake.stream.contracts import Batch, Positions
 
 logger = logging.getLogger(__name__)

@@ -8,11 +8,11 @@ from os import PathLike
 
 import pyarrow as pa
 
+from streamlake.arguments import check_type
 from streamlake.clock import SYSTEM_CLOCK, Clock
 from streamlake.errors import InvalidInputError, TableReplacedError
 from streamlake.log import Log
 from streamlake.storage import open_store
-from streamlake.stream.arguments import check_type
 from streamlake.stream.contracts import Batch, Positions
 from streamlake.stream.offset import Offset
 from streamlake.stream.options import TailOptions

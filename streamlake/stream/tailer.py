@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Generator
 from typing import Literal, TypeAlias
 
+from streamlake.arguments import check_type
 from streamlake.errors import (
     InvalidInputError,
     LogTruncatedError,
@@ -16,7 +17,6 @@ from streamlake.errors import (
 )
 from streamlake.log import Commit, Log, LogTail, find_segment
 from streamlake.protocol import commit_path
-from streamlake.stream.arguments import check_type
 from streamlake.stream.contracts import Batch
 from streamlake.stream.cutting import BatchCutter, PlannedVersion
 from streamlake.stream.offset import Offset

@@ -54,6 +54,8 @@ class TableChanges:
         """Add what data of ``schema`` needs and the table lacks; no commit where it fits already.
 
         Raises:
+            SchemaMismatchError: A column has a type that no new column can help; nothing was
+                committed.
             InvalidInputError: A new column has a name or type that a table can't have.
             UnsupportedFeatureError: A new column needs a feature that is not supported.
         """

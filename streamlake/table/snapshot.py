@@ -23,6 +23,14 @@ class Snapshot:
     _state: LogSnapshot
     _store: ObjectStore
 
+    def __repr__(self) -> str:
+        return f"Snapshot({self.url!r}, version={self.version})"
+
+    @property
+    def url(self) -> str:
+        """The table's location, without secrets."""
+        return self._store.url
+
     @property
     def version(self) -> int:
         """The version."""

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from streamlake import operations
+from streamlake.arguments import check_type
 from streamlake.clock import SYSTEM_CLOCK, Clock
 from streamlake.data import Stager, Tabular
 from streamlake.errors import InvalidInputError
@@ -57,10 +58,12 @@ class Table(TableChanges):
             limits: Bounds on what is read and tried.
 
         Raises:
+            InvalidInputError: No location, or an option that can't be.
             TableNotFoundError: There is no table.
             UnsupportedFeatureError: It needs what is not supported.
             CorruptTableError: Its log can't be read.
         """
+        check_type("limits", limits, Limits, remedy="Give streamlake.Limits(commit_bytes=...).")
         store = open_store(url, storage_options)
         log = Log(store, clock=clock, single_writer=single_writer, limits=limits)
         log.refresh()
@@ -211,7 +214,11 @@ class Table(TableChanges):
         """
         if timestamp is not None:
             if version is not None:
-                raise InvalidInputError("Ask for a version or for a timestamp, not for both.")
+                raise InvalidInputError(
+                    "Ask for a version or for a timestamp, not for both.",
+                    found=f"version {version!r} and timestamp {timestamp!r}",
+                    remedy="Leave one of them out.",
+                )
             version = operations.version_at(self.log, timestamp)
         return Snapshot(self.log.snapshot(version), self.log.store)
 
@@ -227,12 +234,26 @@ class Table(TableChanges):
                 where all were.
 
         Raises:
-            InvalidInputError: ``where`` is no condition, or has a part that is not supported.
+            InvalidInputError: No snapshot of this table; ``where`` is no condition, or has a part
+                that is not supported.
             ConcurrentAppendError: Rows were added since: read again.
             ConcurrentDeleteReadError: Rows were removed since: read again.
             MetadataChangedError: The table's metadata changed since.
             CommitUnknownError: The outcome could not be learnt in time.
         """
+        if not isinstance(snapshot, Snapshot):
+            raise InvalidInputError(
+                "What is confirmed must be a Snapshot.",
+                found=repr(snapshot)[:200],
+                remedy="Give what Table.snapshot() gave, and what was read of.",
+            )
+        if snapshot.url != self.url and snapshot.metadata.id != self.id:
+            raise InvalidInputError(
+                "The snapshot is of another table.",
+                where=self.url,
+                found=repr(snapshot),
+                remedy="Confirm it with a handle on the table that was read.",
+            )
         return operations.confirm_read(self.log, snapshot._state, where)  # noqa: SLF001
 
     def version_at(self, timestamp: Moment, *, or_newest: bool = False) -> int:
@@ -289,6 +310,9 @@ class Table(TableChanges):
     def history(self, *, limit: int | None = None) -> Iterator[CommitRecord]:
         """Commits that the log still holds, newest first, read as they are asked for.
 
+        Args:
+            limit: How many; all of them for None.
+
         Raises:
             InvalidInputError: A limit below 1.
         """
@@ -302,7 +326,12 @@ class Table(TableChanges):
     ) -> OptimizeResult:
         """Pack small files into large ones without a change of data; a tail does not see it.
 
+        Args:
+            target_file_size_bytes: Files of at least half of it are left alone.
+            on_progress: Called after each commit with the commits made and those there will be.
+
         Raises:
+            InvalidInputError: No size above 0, or no function.
             ConcurrentDeleteDeleteError: A file was removed meanwhile; what was committed before
                 stays.
         """

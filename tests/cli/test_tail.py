@@ -79,6 +79,13 @@ def test_after_a_kill_it_goes_on_at_the_saved_position(cli, three_commits, tmp_p
     assert [*printed[: 7 - len(rest)], *rest] == [1, 2, 3, 4, 5, 6, 7]
 
 
+def test_a_file_that_holds_no_position_is_named(cli, three_commits, tmp_path):
+    position = tmp_path / "position.json"
+    position.write_text("none")
+    told = cli("tail", three_commits.url, "--position", position, code=1).err
+    assert f"where: {position}" in told
+
+
 def test_a_position_that_can_not_be_saved_is_told(cli, three_commits, tmp_path):
     position = tmp_path / "none" / "position.json"
     arguments = ("--from", "earliest", "--until", "latest", "--position", position)

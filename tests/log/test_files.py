@@ -206,3 +206,25 @@ def test_a_checkpoint_that_is_replaced_while_it_is_read_is_an_error(tmp_path, mo
     path.write_bytes(path.read_bytes() + b"PAR1")
     with pytest.raises(sl.CorruptTableError, match="checkpoint"):
         list(files)
+
+
+@pytest.mark.parametrize(
+    ("mask", "told"),
+    [
+        (pa.array([True]), "1 values of the type bool; 4 files"),
+        (pa.array([1, 0, 1, 0]), "4 values of the type int64"),
+        ([True] * 4, "a list"),
+    ],
+)
+def test_a_mask_that_does_not_fit_is_refused(mask, told):
+    with pytest.raises(sl.InvalidInputError, match="one boolean for each file") as caught:
+        FileList.from_actions(FILES).filter(mask)
+    assert told in caught.value.found
+
+
+def test_a_column_that_files_do_not_have_is_refused_with_those_that_they_have():
+    files = FileList.from_actions(FILES)
+    for ask in (files.column, lambda name: files.to_arrow([name]), lambda n: list(files.blocks(n))):
+        with pytest.raises(sl.InvalidInputError, match="no column 'x'") as caught:
+            ask("x")
+        assert "path, partitionValues, size" in caught.value.found

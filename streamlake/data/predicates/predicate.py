@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from streamlake.arguments import check_text
 from streamlake.data.predicates.build import boolean, call, cast
 from streamlake.data.predicates.evaluate import evaluate
 from streamlake.data.predicates.selection import select_files
@@ -35,6 +36,7 @@ def expression(sql: str, schema: pa.Schema) -> Expression:
     Raises:
         InvalidInputError: It is none, or has a part that is not supported, which is named.
     """
+    check_text("An expression", sql, remedy="Write SQL, as in \"price < 10 AND item = 'nut'\".")
     parser: Any = importlib.import_module("streamlake.data.predicates.parse")
     found: Expression = parser.parse(sql, schema)
     for path in columns_of(found):
@@ -55,7 +57,12 @@ def condition(sql: str, schema: pa.Schema) -> Expression:
     Raises:
         InvalidInputError: As ``expression``, or it is no condition.
     """
-    return boolean(expression(sql, schema), "A condition")
+    found = expression(sql, schema)
+    try:
+        return boolean(found, "A condition")
+    except InvalidInputError as error:
+        error.where = f"expression {sql[:200]!r}"
+        raise
 
 
 def cast_to(found: Expression, kind: pa.DataType) -> Expression:

@@ -68,7 +68,11 @@ def _given(txn: SetTransaction | Sequence[SetTransaction] | None) -> list[SetTra
 
 
 def _check_expectation(expect: object) -> None:
-    if expect is not None and not isinstance(expect, Mapping):
+    if expect is None:
+        return
+    if not isinstance(expect, Mapping) or not all(
+        marker is None or isinstance(marker, SetTransaction) for marker in expect.values()
+    ):
         raise InvalidInputError(
             "`expect` must map each app_id to its SetTransaction or None.",
             found=repr(expect),

@@ -21,6 +21,7 @@ from streamlake.protocol.schema.walk import struct_fields
 RESERVED_CHARACTERS = " ,;{}()\n\t="
 """What column names may not hold unless columns are mapped; Spark refuses the same."""
 _MAX_DECIMAL_DIGITS = 38
+_GIVE_ONE = 'Give a pyarrow.Schema, as in pyarrow.schema([("id", pyarrow.int64())]).'
 
 _EXACT: dict[pa.DataType, pa.DataType] = {
     kind: kind
@@ -71,10 +72,14 @@ def normalize_schema(schema: pa.Schema, *, any_name: bool = False) -> pa.Schema:
         any_name: Whether names may hold RESERVED_CHARACTERS, as they may where columns are mapped.
 
     Raises:
-        InvalidInputError: No columns, a name that a table can't have or that differs from another
-            only by case, or a type that holds what no type of Delta does.
+        InvalidInputError: No Arrow schema, no columns, a name that a table can't have or that
+            differs from another only by case, or a type that holds what no type of Delta does.
         LimitExceededError: Types nest deeper than MAX_SCHEMA_DEPTH.
     """
+    if not isinstance(schema, pa.Schema):
+        raise InvalidInputError(
+            "The schema must be a schema of Arrow's.", found=repr(schema)[:200], remedy=_GIVE_ONE
+        )
     if not len(schema):
         raise InvalidInputError(
             "A table needs at least one column.",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from streamlake.errors import InvalidInputError
 
@@ -34,6 +35,42 @@ def check_names(name: str, value: object) -> None:
             found=repr(value),
             remedy=f'Give a list, also for a single one, as in {name}=["id"].',
         )
+
+
+def names_of(name: str, value: object) -> list[str]:
+    """The names that an iterable gives; one text is one name.
+
+    Raises:
+        InvalidInputError: It gives something else; the argument is named.
+    """
+    remedy = f'Give a list, as in {name}=["id"].'
+    return [value] if isinstance(value, str) else items_of(name, value, str, remedy=remedy)
+
+
+def check_text(name: str, value: object, *, remedy: str) -> None:
+    """Refuse what is no text.
+
+    Raises:
+        InvalidInputError: It is none; the argument is named.
+    """
+    if not isinstance(value, str):
+        raise InvalidInputError(f"{name} must be a string.", found=repr(value), remedy=remedy)
+
+
+def items_of(name: str, value: object, expected: type, *, remedy: str) -> list[Any]:
+    """What an iterable of values of one type gives.
+
+    Raises:
+        InvalidInputError: It is no such iterable; the argument is named.
+    """
+    items = list(value) if isinstance(value, Iterable) else [value]
+    if not isinstance(value, Iterable) or not all(isinstance(one, expected) for one in items):
+        raise InvalidInputError(
+            f"{name} must be a list of {expected.__name__} values.",
+            found=repr(value)[:200],
+            remedy=remedy,
+        )
+    return items
 
 
 def check_type(name: str, value: object, expected: type, *, remedy: str) -> None:
