@@ -83,20 +83,24 @@ class KeptIds:
         Raises:
             CorruptTableError: The file's rows have no ids; or as ``read_file``.
         """
-        first, version, count = add.base_row_id, add.default_row_commit_version, add.num_records
-        if first is None or version is None or count is None:
+        first, version, vector = (
+            add.base_row_id,
+            add.default_row_commit_version,
+            add.deletion_vector,
+        )
+        if first is None or version is None:
             raise CorruptTableError(
                 "The table keeps row ids (rowTracking), and the rows of a file have none.",
                 where=f"{store.url}/{add.path}",
-                found="no baseRowId, defaultRowCommitVersion or numRecords",
+                found="no baseRowId or defaultRowCommitVersion",
                 remedy="A faulty writer added it; have the table's row tracking repaired.",
             )
         rows = read_file(store, add, self.columns)
-        ones: Any = pa.repeat(1, count)
+        ones: Any = pa.repeat(1, rows.num_rows + (0 if vector is None else vector.cardinality))
         ids: Any = pa.table(
             {"id": pc.cumulative_sum(ones.cast(pa.int64()), start=pa.scalar(first - 1))}
         )
-        if add.deletion_vector is not None:
+        if vector is not None:
             ids = read_deleted_rows(store, add, limits=DEFAULT_READ_LIMITS).left(ids, 0)
         fresh = {self.row_id: ids["id"], self.commit_version: pa.scalar(version, pa.int64())}
         for name, value in fresh.items():

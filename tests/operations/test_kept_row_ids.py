@@ -75,6 +75,18 @@ def test_rows_around_deleted_ones_keep_their_ids(tmp_path: Path):
     assert ids_of(table) == before
 
 
+def test_ids_are_kept_where_checkpoints_leave_statistics_out(tmp_path: Path):
+    table = made(tmp_path)
+    table.set_properties({"delta.checkpoint.writeStatsAsJson": "false"})
+    table.checkpoint()
+    table = sl.Table.open(table.url)
+    assert {add.stats for add in table.snapshot().files()} == {None}
+    before = ids_of(table)
+    assert [row_id for _, row_id, _ in before] == list(range(6))
+    table.optimize()
+    assert ids_of(table) == before
+
+
 def test_the_hidden_columns_are_in_files_alone(tmp_path: Path):
     table = made(tmp_path)
     table.optimize()
