@@ -33,7 +33,7 @@ from streamlake.errors import (
     SchemaMismatchError,
     UnsupportedFeatureError,
 )
-from streamlake.protocol.properties import CONSTRAINT_PREFIX
+from streamlake.protocol.properties import constraint_name, is_constraint
 from streamlake.protocol.schema import field_metadata, schema_from_json
 from streamlake.protocol.schema.codec import dotted
 from streamlake.protocol.schema.references import GENERATION_EXPRESSION, INVARIANTS
@@ -155,7 +155,7 @@ def has_rules(schema_json: str, configuration: Mapping[str, str]) -> bool:
         GENERATION_EXPRESSION in schema_json
         or INVARIANTS in schema_json
         or CHAR_OR_VARCHAR in schema_json
-        or any(name.startswith(CONSTRAINT_PREFIX) for name in configuration)
+        or any(map(is_constraint, configuration))
     )
 
 
@@ -169,9 +169,7 @@ def table_rules(schema_json: str, configuration: Mapping[str, str]) -> TableRule
     Raises:
         UnsupportedFeatureError: A rule has a part that can't be computed here; both are named.
     """
-    constraints = tuple(
-        sorted(item for item in configuration.items() if item[0].startswith(CONSTRAINT_PREFIX))
-    )
+    constraints = tuple(sorted(item for item in configuration.items() if is_constraint(item[0])))
     return _rules(schema_json, constraints)
 
 
@@ -190,7 +188,7 @@ def _rules(schema_json: str, constraints: tuple[tuple[str, str], ...]) -> TableR
     schema = schema_from_json(schema_json)
     found: list[Rule] = []
     for key, sql in constraints:
-        name = key.removeprefix(CONSTRAINT_PREFIX)
+        name = constraint_name(key)
         with _Naming(f"CHECK constraint {name!r}", sql):
             found.append(check_rule(name, sql, schema))
     for path, sql in _invariants(schema):

@@ -103,7 +103,7 @@ def set_properties(log: Log, properties: Mapping[str, str]) -> CommitResult:
     check_properties(asked)
     kept = props.kept_properties(asked)
     configuration = {**before.configuration, **kept}
-    if any(name.startswith(props.CONSTRAINT_PREFIX) for name in asked):
+    if any(map(props.is_constraint, asked)):
         raise InvalidInputError(
             "A constraint can't be set as a property: the rows must be checked first.",
             found=", ".join(asked),
@@ -180,7 +180,7 @@ def unset_properties(log: Log, names: Iterable[str], *, missing_ok: bool = False
             where=log.url,
             remedy="Leave it out.",
         )
-    constraints = [name for name in names if name.startswith(props.CONSTRAINT_PREFIX)]
+    constraints = [name for name in names if props.is_constraint(name)]
     if constraints:
         raise InvalidInputError(
             "A constraint can't be unset as a property.",

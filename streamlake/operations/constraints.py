@@ -18,7 +18,7 @@ def add_constraint(log: Log, name: str, sql: str) -> CommitResult:
 
     Args:
         log: The table's log.
-        name: What it is called; names that differ only by case are one.
+        name: What it is called; kept in small letters.
         sql: Over the table's columns; null is not enough.
 
     Raises:
@@ -43,7 +43,8 @@ def add_constraint(log: Log, name: str, sql: str) -> CommitResult:
         )
     schema = schema_from_json(head.metadata.schema_string, where=log.url)
     _check_rows(log, head, check_rule(name, sql, schema))
-    configuration = {**head.metadata.configuration, f"{CONSTRAINT_PREFIX}{name}": sql}
+    key = f"{CONSTRAINT_PREFIX}{name.lower()}"  # by which other engines look for it
+    configuration = {**head.metadata.configuration, key: sql}
     return change_metadata(
         log,
         head,

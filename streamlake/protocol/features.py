@@ -53,7 +53,7 @@ def _type_name(name: str) -> _Use:
 
 
 def _has_constraints(configuration: Mapping[str, str], _: SchemaFacts) -> bool:
-    return any(name.startswith(props.CONSTRAINT_PREFIX) for name in configuration)
+    return any(map(props.is_constraint, configuration))
 
 
 def _maps_columns(configuration: Mapping[str, str], _: SchemaFacts) -> bool:

@@ -25,7 +25,7 @@ CheckpointPolicy: TypeAlias = Literal["classic", "v2"]
 
 PREFIX = "delta."
 CONSTRAINT_PREFIX = "delta.constraints."
-"""A CHECK constraint's name follows (PROTOCOL.md, "CHECK Constraints")."""
+"""A CHECK constraint's name follows (PROTOCOL.md, "CHECK Constraints"); see ``is_constraint``."""
 FEATURE_PREFIX = "delta.feature."
 """A feature's name follows; "supported" asks for it when a table is created."""
 
@@ -256,15 +256,18 @@ def flag(configuration: Configuration, name: str) -> bool:
 def check_properties(configuration: Configuration) -> None:
     """Refuse what a user should not set.
 
-    Names that don't begin with ``delta.`` are the user's own and may have any value.
+    Names that don't begin with ``delta.``, in whatever case, are the user's own and may have any
+    value.
 
     Raises:
         InvalidInputError: A property of Delta's with a value that it can't have, a name under
-            ``delta.`` that Delta does not have, or one that only writers set.
+            ``delta.`` that Delta does not have or spells otherwise, or one that only writers set.
     """
     for name, value in configuration.items():
         if not isinstance(value, str):
             raise _bad(name, value, "a string")
+        if not _is_utf8(name + value):
+            raise _bad(repr(name), value, "whole Unicode characters")
         if name in INTERNAL:
             raise InvalidInputError(
                 f"The table property {name} is kept by writers and can't be set.",
@@ -277,7 +280,7 @@ def check_properties(configuration: Configuration) -> None:
         elif name.startswith(FEATURE_PREFIX):
             if value not in {"supported", "enabled"}:
                 raise _bad(name, value, "supported")
-        elif name.startswith(PREFIX) and not (name in _OTHERS or _is_constraint(name)):
+        elif name.lower().startswith(PREFIX) and not (name in _OTHERS or is_constraint(name)):
             raise _unknown(name)
 
 
@@ -317,8 +320,25 @@ def kept_properties(configuration: Configuration) -> dict[str, str]:
     }
 
 
-def _is_constraint(name: str) -> bool:
-    return name.startswith(CONSTRAINT_PREFIX) and name != CONSTRAINT_PREFIX
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def is_constraint(name: str) -> bool:
+    """Whether a property is a CHECK constraint.
+
+    Delta on Spark keeps those by whatever case of the prefix, and can be made to write any.
+    """
+    return len(name) > len(CONSTRAINT_PREFIX) and name.lower().startswith(CONSTRAINT_PREFIX)
+
+
+def constraint_name(name: str) -> str:
+    """What a CHECK constraint is called, by its property."""
+    return name[len(CONSTRAINT_PREFIX) :]
 
 
 def _flag_getter(name: str) -> Callable[[Configuration], object]:
@@ -480,7 +500,9 @@ def _bad(name: str, value: object, allowed: str) -> InvalidInputError:
 
 
 def _unknown(name: str) -> InvalidInputError:
-    close = difflib.get_close_matches(name, [*_GETTERS, *_OTHERS], n=1)
+    known = [*_GETTERS, *_OTHERS]
+    close = [other for other in known if other.lower() == name.lower()]
+    close = close or difflib.get_close_matches(name, known, n=1)
     meant = f"Did you mean {close[0]}?" if close else "Check its spelling and case."
     return InvalidInputError(
         f"There is no table property {name}.",

@@ -12,6 +12,7 @@ from deltalake import DeltaTable, write_deltalake
 
 import streamlake as sl
 from streamlake.protocol import with_field_metadata
+from streamlake.protocol.features import writer_features
 from streamlake.storage import open_store
 
 N = pa.schema([pa.field("n", pa.int64()), pa.field("s", pa.string())])
@@ -47,6 +48,14 @@ def test_a_row_that_breaks_a_constraint_is_refused_and_shown(tmp_path):
     assert table.snapshot().version == 1
     files = [meta.path for meta in open_store(str(tmp_path)).list_from("") if "part-" in meta.path]
     assert len(files) == 1
+
+
+def test_a_constraint_is_kept_however_other_engines_spell_its_property(tmp_path):
+    odd = {"Delta.Constraints.Positive": "n > 0"}
+    table = sl.Table.create(str(tmp_path), schema=N, properties=odd)
+    assert "checkConstraints" in writer_features(table.log.head.protocol)
+    with pytest.raises(sl.ConstraintViolationError, match="Positive"):
+        table.append(rows(0))
 
 
 def test_null_does_not_satisfy_a_constraint(tmp_path):

@@ -184,6 +184,10 @@ MISFITTING = {
         "delta.generationExpression",
     ),
     "a constraint": ({"configuration": {"delta.constraints.positive": "n > 0"}}, "positive"),
+    "a constraint spelt otherwise": (
+        {"configuration": {"Delta.Constraints.Positive": "n > 0"}},
+        "Positive",
+    ),
     "other partitions": ({"partitions": ()}, "partitioned by"),
 }
 

@@ -47,10 +47,13 @@ def test_what_changes_nothing_commits_nothing(table):
     ("properties", "told"),
     [
         ({"delta.apendOnly": "true"}, r"Did you mean delta\.appendOnly"),
+        ({"Delta.AppendOnly": "true"}, r"Did you mean delta\.appendOnly"),
         ({"delta.appendOnly": "yes"}, "true or false"),
         ({"delta.columnMapping.maxColumnId": "7"}, "kept by writers"),
         ({"delta.inCommitTimestampEnablementVersion": "7"}, "kept by writers"),
         ({"delta.constraints.positive": "id > 0"}, "add_constraint"),
+        ({"DELTA.Constraints.positive": "id > 0"}, "add_constraint"),
+        ({"mine": "\ud800"}, "Unicode"),
         ({"delta.columnMapping.mode": "id"}, "from none to id"),
         ({"delta.columnMapping.mode": "names"}, "none, name or id"),
         ({"delta.checkpointPolicy": "v3"}, "classic or v2"),

@@ -10,7 +10,7 @@ import msgspec
 
 from streamlake.log.committing.transaction import Transaction
 from streamlake.protocol import Metadata, Protocol, schema_from_json, supports_reader_feature
-from streamlake.protocol.properties import COLUMN_MAPPING_MODE, CONSTRAINT_PREFIX
+from streamlake.protocol.properties import COLUMN_MAPPING_MODE, constraint_name, is_constraint
 
 Path: TypeAlias = tuple[str, ...]
 
@@ -110,8 +110,8 @@ def _partition_misfits(then: _Written, now: _Written) -> Iterator[str]:
 
 def _constraint_misfits(now: Mapping[str, str], then: Mapping[str, str]) -> Iterator[str]:
     for name, expression in now.items():
-        if name.startswith(CONSTRAINT_PREFIX) and then.get(name) != expression:
-            told = name.removeprefix(CONSTRAINT_PREFIX)
+        if is_constraint(name) and then.get(name) != expression:
+            told = constraint_name(name)
             yield f"the constraint {told} ({expression}) is new: rows were not checked against it"
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from streamlake.protocol.actions import Metadata
-from streamlake.protocol.properties import CONSTRAINT_PREFIX
+from streamlake.protocol.properties import constraint_name, is_constraint
 from streamlake.protocol.schema.codec import Path, dotted, field_metadata, schema_from_json
 from streamlake.protocol.schema.walk import struct_fields
 
@@ -29,8 +29,8 @@ def rules_naming(metadata: Metadata, path: Path) -> list[str]:
 
 def _rules(metadata: Metadata) -> Iterator[tuple[str, str]]:
     for key, sql in metadata.configuration.items():
-        if key.startswith(CONSTRAINT_PREFIX):
-            yield f"constraint {key.removeprefix(CONSTRAINT_PREFIX)} ({sql})", sql
+        if is_constraint(key):
+            yield f"constraint {constraint_name(key)} ({sql})", sql
     for path, field in struct_fields(schema_from_json(metadata.schema_string)):
         found = field_metadata(field)
         for key in _EXPRESSIONS:
