@@ -68,13 +68,15 @@ class Commit:
 
     @cached_property
     def metadata(self) -> Metadata | None:
-        """The new metadata, if the commit changes it."""
-        return next((action for action in self.actions if isinstance(action, Metadata)), None)
+        """The new metadata, if the commit changes it; the last, as for markers and domains."""
+        found = (action for action in reversed(self.actions) if isinstance(action, Metadata))
+        return next(found, None)
 
     @cached_property
     def protocol(self) -> Protocol | None:
-        """The new protocol, if the commit changes it."""
-        return next((action for action in self.actions if isinstance(action, Protocol)), None)
+        """The new protocol, if the commit changes it; the last."""
+        found = (action for action in reversed(self.actions) if isinstance(action, Protocol))
+        return next(found, None)
 
 
 def read_commit(store: ObjectStore, version: int, *, limits: Limits = DEFAULT_LIMITS) -> Commit:

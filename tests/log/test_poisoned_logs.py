@@ -135,3 +135,16 @@ def test_a_deletion_vector_with_numbers_that_none_has_is_told(numbers):
     store = TableBuilder().append().commit({"add": add}).write()
     with pytest.raises(sl.CorruptTableError, match="deletionVector"):
         sl.Table(Log(store)).snapshot()
+
+
+def test_of_two_definitions_in_one_commit_all_handles_take_the_last():
+    table = TableBuilder().append().build()
+    metadata = table.log.head.metadata
+    first, last = (msgspec.structs.replace(metadata, configuration={"n": n}) for n in "12")
+    unknown = Protocol(1, 7, None, ("telepathy",))
+    commit(table, first, last, Protocol(1, 2), unknown)
+    seen, fresh = table.log.refresh(), Log(table.log.store).refresh()
+    assert seen.metadata == fresh.metadata == last
+    assert seen.protocol == fresh.protocol == unknown
+    with pytest.raises(sl.UnsupportedFeatureError, match="telepathy"):
+        table.append(ROW)

@@ -48,6 +48,13 @@ def test_the_protocol_rises_to_the_version_that_knows_constraints(tmp_path: Path
     assert table.properties == {"delta.constraints.positive": "id > 0"}
 
 
+def test_its_name_is_kept_in_small_letters_as_other_engines_look_for_it(table):
+    table.add_constraint("Small", "id < 9")
+    assert table.properties.items() >= {"delta.constraints.small": "id < 9"}.items()
+    table.drop_constraint("SMALL")
+    assert "delta.constraints.small" not in table.properties
+
+
 @pytest.mark.parametrize(
     ("name", "sql", "told"),
     [
