@@ -70,7 +70,7 @@ from streamlake.log import (
     MarkerClaim,
     Moment,
 )
-from streamlake.operations import CommitRecord, OptimizeResult
+from streamlake.operations import CommitRecord, Markers, OptimizeResult
 from streamlake.protocol import AddFile, DeletionVector, Metadata, SetTransaction
 from streamlake.storage import ObjectMeta, ObjectStore
 from streamlake.stream import (
@@ -125,6 +125,7 @@ __all__ = [
     "LogGapError",
     "LogTruncatedError",
     "MarkerClaim",
+    "Markers",
     "Metadata",
     "MetadataChangedError",
     "Moment",

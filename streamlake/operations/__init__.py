@@ -12,7 +12,7 @@ from streamlake.operations.alter_columns import (
     drop_columns,
     rename_column,
 )
-from streamlake.operations.append import append, commit_staged, stager
+from streamlake.operations.append import Markers, append, commit_staged, stager
 from streamlake.operations.clean_log import clean_log
 from streamlake.operations.compact_log import compact_log
 from streamlake.operations.confirm import confirm_read
@@ -26,6 +26,7 @@ from streamlake.operations.travel import version_at
 
 __all__ = [
     "CommitRecord",
+    "Markers",
     "OptimizeResult",
     "add_columns",
     "add_constraint",

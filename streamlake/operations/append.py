@@ -23,6 +23,7 @@ from streamlake.operations.merge_schema import Evolution, evolution
 from streamlake.protocol import AddFile, SetTransaction
 
 Markers: TypeAlias = SetTransaction | Sequence[SetTransaction] | None
+"""The exactly-once markers of an append: one, several of different app_ids, or none."""
 
 
 def append(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -11,7 +12,6 @@ from streamlake.log import (
     CommitResult,
     Log,
 )
-from streamlake.operations.alter_columns import Fields
 
 
 class TableChanges:
@@ -41,8 +41,14 @@ class TableChanges:
         """
         return operations.unset_properties(self.log, names, missing_ok=missing_ok)
 
-    def add_columns(self, fields: Fields, *, within: str | None = None) -> CommitResult:
+    def add_columns(
+        self, fields: pa.Schema | Sequence[pa.Field[Any]], *, within: str | None = None
+    ) -> CommitResult:
         """Add nullable columns after the others, or fields to the struct ``within``, in one commit.
+
+        Args:
+            fields: In Arrow's types. Rows that are there have null in them.
+            within: The struct, named as for ``rename_column``; None for the table itself.
 
         Raises:
             InvalidInputError: A name that is taken, or a name or type that a table can't have.

@@ -22,8 +22,7 @@ from streamlake.log import (
     Log,
     Moment,
 )
-from streamlake.operations import CommitRecord, OptimizeResult
-from streamlake.operations.append import Markers
+from streamlake.operations import CommitRecord, Markers, OptimizeResult
 from streamlake.operations.optimize import DEFAULT_TARGET_BYTES
 from streamlake.protocol import AddFile, SetTransaction, schema_from_json
 from streamlake.storage import open_store
@@ -95,6 +94,8 @@ class Table(TableChanges):
         Raises:
             TableExistsError: There is one already.
             InvalidInputError: A type, name or property that a Delta table can't have.
+            UnsupportedFeatureError: A property asks for a feature that is not supported; a
+                constraint or generated column can't be computed here.
         """
         store = open_store(url, storage_options)
         log = Log(store, clock=clock, single_writer=single_writer)
@@ -159,7 +160,9 @@ class Table(TableChanges):
         Raises:
             SchemaMismatchError: The data do not fit; ``found`` names each difference. Nothing was
                 written.
-            ConstraintViolationError: A null in a NOT NULL column. Nothing was written.
+            ConstraintViolationError: A row breaks NOT NULL, a constraint, an invariant or a
+                generated column. Nothing was written.
+            InvalidInputError: No Arrow data, or markers that can't be.
             PartlyCommittedError: Some of the markers are committed and some are not. Nothing was
                 written.
             FencedError: Another owner moved an expected marker.
@@ -185,6 +188,15 @@ class Table(TableChanges):
         """Commit files that a ``stager`` of this table wrote, on any machine: one request.
 
         Delivery, markers and errors as ``append``.
+
+        Args:
+            files: What ``Stager.stage`` returned, of one or several calls.
+            staged_by: Who wrote them, which tells by which schema; None for the one that this
+                handle knows.
+            txn: As ``append``.
+            expect: As ``append``.
+            operation: What the history shall call it.
+            operation_parameters: What the history shall show of it.
         """
         return operations.commit_staged(
             self.log,
@@ -372,5 +384,9 @@ class Table(TableChanges):
 
         Returns:
             The first and the last version in the file; None where fewer than two commits wait.
+
+        Raises:
+            UnsupportedFeatureError: The table has a writer feature that is not supported.
+            CorruptTableError: A commit is torn or garbled.
         """
         return operations.compact_log(self.log)

@@ -1,11 +1,15 @@
 """The public surface: one flat namespace, complete, sorted, documented, light."""
 
+import builtins
+import collections.abc
 import importlib.metadata
 import inspect
 import pickle
+import re
 import subprocess
 import sys
 import tomllib
+import typing
 from pathlib import Path
 from types import ModuleType
 
@@ -40,6 +44,19 @@ def test_a_public_class_and_its_public_methods_have_docstrings(name):
     ]
     assert inspect.getdoc(public)
     assert bare == []
+
+
+@pytest.mark.parametrize("public", [sl.Table, sl.Snapshot])
+def test_the_types_in_signatures_are_public(public):
+    methods = inspect.getmembers(public, inspect.isroutine)
+    told = " ".join(
+        str(hint)
+        for name, method in methods
+        if not name.startswith("_")
+        for hint in inspect.get_annotations(method).values()
+    )
+    own = {*sl.__all__, *dir(collections.abc), *dir(typing), *dir(builtins), "PathLike"}
+    assert set(re.findall(r"(?<![\w.])[A-Z]\w*", told)) <= own
 
 
 def test_every_error_is_public_and_drawn_in_the_tree():

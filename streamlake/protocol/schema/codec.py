@@ -148,7 +148,8 @@ def field_metadata(field: pa.Field[Any]) -> dict[str, Json]:
             raise InvalidInputError(
                 f"The metadata of column {field.name!r} can't be stored.",
                 found=f"{key!r}: {value!r}",
-                remedy='Give the value under b"delta.<key>" as JSON, or leave the key out.',
+                remedy='Give the value as JSON under "delta." and the key, as in '
+                '{"delta.delta.generationExpression": \'"n + 1"\'}, or leave the key out.',
             ) from error
     return found
 
