@@ -10,7 +10,9 @@ import pytest
 
 import streamlake as sl
 from streamlake.log import Limits, Log
+from streamlake.protocol import commit_path
 from streamlake.storage import LocalStore
+from streamlake.testing import TableBuilder
 
 SCHEMA = pa.schema([pa.field("n", pa.int64())])
 EXIT_CODE = 77
@@ -87,6 +89,18 @@ class UnsyncedFolder(LocalStore):
                 super().put_if_absent(path, data)
             raise sl.StorageError("The folder could not be synced.", where=path)
         super().put_if_absent(path, data)
+
+
+def test_a_repeat_of_a_commit_that_log_clean_up_has_removed_is_one_all_the_same():
+    marker = sl.SetTransaction("a", 1)
+    table = TableBuilder().append(txn=marker).checkpoint().build()
+    store = table.log.store
+    behind = sl.Table(Log(store))
+    behind.log.refresh()
+    for version in (0, 1):
+        store.delete(commit_path(version))
+    for again in (behind, sl.Table(Log(store))):
+        assert again.append(rows(1), txn=marker).already_committed
 
 
 def test_a_commit_that_is_visible_and_not_durable_is_not_acknowledged(tmp_path):

@@ -21,7 +21,7 @@ from streamlake.errors import (
 )
 from streamlake.log.commit import Commit, oversize, read_commit
 from streamlake.log.limits import Limits
-from streamlake.log.segment import list_log
+from streamlake.log.segment import find_segment, list_log
 from streamlake.protocol import CommitName, commit_path, parse_log_name
 from streamlake.storage import ObjectStore
 
@@ -197,9 +197,18 @@ def put_if_missing(store: ObjectStore, path: str, data: bytes) -> None:
 def make_durable(store: ObjectStore, version: int) -> None:
     """Make sure that a commit that is seen stays: its writer may have died before its last sync.
 
-    Two requests: a store that refuses a name knows that what has it is durable.
+    Two requests: a store that refuses a name knows that what has it is durable. One that log
+    clean-up has removed is in a checkpoint, for which a few more tell.
+
+    Raises:
+        ObjectNotFoundError: It is gone, and no checkpoint stands for it.
     """
     path = commit_path(version)
-    data = store.get(path)
+    try:
+        data = store.get(path)
+    except ObjectNotFoundError:
+        if version <= max(find_segment(store).checkpoint_versions, default=-1):
+            return
+        raise
     with contextlib.suppress(ObjectExistsError, ConditionalPutUnsupportedError):
         store.put_if_absent(path, data)
