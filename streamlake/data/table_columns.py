@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from streamlake.errors import CorruptTableError
+from streamlake.errors import CorruptTableError, InvalidInputError
 from streamlake.protocol import ColumnMapping, Metadata, Protocol, column_mapping
 
 
@@ -58,6 +58,21 @@ def check_partitions(
             where=where,
             found=f"{', '.join(sorted(unknown))}; columns {', '.join(schema.names)}",
             remedy="A faulty writer made the metaData action; have it repaired.",
+        )
+
+
+def check_left_for_files(schema: pa.Schema, partition_columns: Sequence[str]) -> None:
+    """Refuse a table to be whose data files would have no column.
+
+    Raises:
+        InvalidInputError: All others but partition columns are of no type but null.
+    """
+    if all(f.name in partition_columns or pa.types.is_null(f.type) for f in schema):
+        raise InvalidInputError(
+            "Every column is a partition column, so data files would have none.",
+            found=f"columns {', '.join(schema.names)}; partitioned by "
+            f"{', '.join(partition_columns)}",
+            remedy="Keep a column with values that the table is not partitioned by.",
         )
 
 

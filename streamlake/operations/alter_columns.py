@@ -12,6 +12,7 @@ from streamlake.arguments import check_type, names_of
 from streamlake.data import read_file, table_columns
 from streamlake.data.constraints import check_not_null
 from streamlake.data.defaults import default_value
+from streamlake.data.table_columns import check_left_for_files
 from streamlake.errors import ConstraintViolationError, InvalidInputError
 from streamlake.log import CommitResult, Head, Log
 from streamlake.operations.alter import as_json, change_metadata
@@ -149,6 +150,8 @@ def drop_columns(log: Log, columns: Sequence[str]) -> CommitResult:
         metadata = msgspec.structs.replace(metadata, configuration=configuration)
         configuration = _statistics_renamed(metadata, path, None)
         told.append(dotted(path))
+    if metadata.partition_columns:
+        check_left_for_files(schema, metadata.partition_columns)
     after = msgspec.structs.replace(
         metadata, schema_string=schema_to_json(schema), configuration=configuration
     )

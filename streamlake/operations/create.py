@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from streamlake.arguments import check_names
 from streamlake.data import has_rules, table_rules
+from streamlake.data.table_columns import check_left_for_files
 from streamlake.errors import InvalidInputError, UnsupportedFeatureError
 from streamlake.log import CommitResult, Log, Transaction
 from streamlake.protocol import (
@@ -112,9 +113,5 @@ def _check_partitions(schema: pa.Schema, partition_by: Sequence[str]) -> None:
             found=str(partition_by),
             remedy="Name each column once.",
         )
-    if partition_by and len(partition_by) == len(schema.names):
-        raise InvalidInputError(
-            "Every column is a partition column, so data files would have none.",
-            found=f"columns {schema.names}",
-            remedy="Leave at least one column out of partition_by.",
-        )
+    if partition_by:
+        check_left_for_files(schema, partition_by)

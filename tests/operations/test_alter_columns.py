@@ -140,6 +140,8 @@ def test_what_the_table_stands_on_is_not_dropped(mapped):
         mapped.drop_columns(["day"])
     with pytest.raises(sl.InvalidInputError, match="only one"):
         mapped.drop_columns(["s.x", "s.y"])
+    with pytest.raises(sl.InvalidInputError, match="data files would have none"):
+        mapped.drop_columns([name for name in mapped.schema.names if name != "day"])
     assert mapped.version == 1
 
 
@@ -239,3 +241,10 @@ def test_rows_on_their_way_join_whatever_columns_are_called_by_then(mapped):
     overtaken(mapped, change).append(rows)
     found = mapped.snapshot().to_arrow().select(["the id", "dt"]).to_pylist()
     assert found == [{"the id": 1, "dt": "a"}, {"the id": 2, "dt": "b"}]
+
+
+@pytest.mark.parametrize("rest", [[], [pa.field("v", pa.null())]])
+def test_a_table_that_no_row_could_be_appended_to_is_not_made(rest):
+    schema = pa.schema([pa.field("day", pa.string()), *rest])
+    with pytest.raises(sl.InvalidInputError, match="data files would have none"):
+        sl.Table.create("memory://all-partitions", schema=schema, partition_by=["day"])
