@@ -14,6 +14,7 @@ from streamlake.errors import InvalidInputError, UnsupportedFeatureError
 from streamlake.log import CommitResult, Log, Transaction
 from streamlake.protocol import (
     Metadata,
+    Protocol,
     check_properties,
     check_writable,
     normalize_schema,
@@ -61,8 +62,7 @@ def create(
         new_id=log.clock.new_id,
     )
     check_row_tracking(metadata.configuration)
-    check_writable(protocol, metadata, where=log.url)
-    _check_rules(metadata, log.url)
+    _check_supported(protocol, metadata, log.url)
     partitions = msgspec.json.encode(list(partition_by)).decode()
     return log.create(
         Transaction(
@@ -80,11 +80,12 @@ def create(
     )
 
 
-def _check_rules(metadata: Metadata, where: str) -> None:
-    if not has_rules(metadata.schema_string, metadata.configuration):
-        return
+def _check_supported(protocol: Protocol, metadata: Metadata, where: str) -> None:
+    """Refuse a table that could not be written afterwards."""
     try:
-        table_rules(metadata.schema_string, metadata.configuration)
+        check_writable(protocol, metadata, where=where)
+        if has_rules(metadata.schema_string, metadata.configuration):
+            table_rules(metadata.schema_string, metadata.configuration)
     except UnsupportedFeatureError as error:
         error.where = where
         error.remedy = "Correct it, or create the table without it."

@@ -13,11 +13,12 @@ import msgspec
 import pyarrow as pa
 
 from streamlake import operations
+from streamlake.arguments import check_integer
 from streamlake.clock import SYSTEM_CLOCK, Clock
 from streamlake.data import Tabular
 from streamlake.errors import InvalidInputError
 from streamlake.log import Log, Transaction, list_log, removal
-from streamlake.operations.append import Markers
+from streamlake.operations import Markers
 from streamlake.protocol import (
     LAST_CHECKPOINT,
     Action,
@@ -121,7 +122,7 @@ class TableBuilder:
         def step(site: _Site) -> None:
             files = list(site.table.snapshot().files())
             if positions:
-                files = [files[position] for position in positions]
+                files = [_at(files, position) for position in positions]
             _replace_files(site, [f for f in files if where is None or where(f)], "DELETE")
 
         return self._then(step)
@@ -254,11 +255,37 @@ def _store(where: str | PathLike[str] | ObjectStore | None, clock: Clock) -> Obj
 
 def _data(site: _Site, rows: Rows) -> Tabular:
     if isinstance(rows, int):
+        check_integer("rows", rows, least=0)
         site.rows += rows
         return numbered_rows(site.table.schema, site.rows - rows, rows)
-    if isinstance(rows, Sequence):
-        return pa.Table.from_pylist([dict(row) for row in rows], schema=site.table.schema)
-    return rows
+    return _table(rows, site.table.schema) if isinstance(rows, Sequence) else rows
+
+
+def _table(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
+    if not all(isinstance(row, Mapping) and row.keys() <= set(schema.names) for row in rows):
+        raise InvalidInputError(
+            "Rows must be dictionaries with the columns of the table.",
+            found=f"{rows!r:.200}; columns {', '.join(schema.names)}",
+            remedy='Give rows such as [{"n": 1}], Arrow data, or how many numbered rows.',
+        )
+    try:
+        return pa.Table.from_pylist([dict(row) for row in rows], schema=schema)
+    except pa.ArrowException as error:
+        raise InvalidInputError(
+            "A value of a row is not of its column's type.",
+            found=str(error),
+            remedy="Correct the row, or give Arrow data to test what a table refuses.",
+        ) from error
+
+
+def _at(files: Sequence[AddFile], position: int) -> AddFile:
+    if not -len(files) <= position < len(files):
+        raise InvalidInputError(
+            f"The table has no file at {position}.",
+            found=f"{len(files)} files",
+            remedy="Count from 0, or from the end with -1.",
+        )
+    return files[position]
 
 
 def _replace_files(

@@ -60,6 +60,21 @@ def test_a_type_that_has_no_numbers_is_told():
         numbered_rows(pa.schema([pa.field("t", pa.duration("s"))]), 0, 1)
 
 
+@pytest.mark.parametrize(
+    ("builder", "told"),
+    [
+        (TableBuilder().append([{"m": 1}]), "columns of the table"),
+        (TableBuilder().append("n"), "columns of the table"),
+        (TableBuilder().append([{"n": "one"}]), "not of its column's type"),
+        (TableBuilder().append(-1), "at least 0"),
+        (TableBuilder().append().remove(1), "no file at 1"),
+    ],
+)
+def test_a_step_that_can_not_be_carried_out_is_told(builder, told):
+    with pytest.raises(sl.InvalidInputError, match=told):
+        builder.build()
+
+
 def test_the_definition_counts_wherever_it_stands(tmp_path):
     schema = pa.schema([pa.field("n", pa.int64()), pa.field("p", pa.string())])
     builder = TableBuilder(tmp_path).append([{"n": 1, "p": "a"}]).partitioned_by("p").schema(schema)

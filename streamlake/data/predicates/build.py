@@ -176,12 +176,18 @@ def _parsed(constant: Literal, kind: pa.DataType, *, lenient: bool = False) -> L
 # -------------------------------------------------------------------------------------------------
 
 
+def _count(least: int, most: int) -> str:
+    if least < most:
+        return f"{least} to {most} arguments"
+    return "1 argument" if most == 1 else f"{most} arguments"
+
+
 def _call(name: str, given: Sequence[Expression]) -> Call:
     function = FUNCTIONS[name]
     least, most = len(function.takes) - function.optional, len(function.takes)
     if len(given) < least or (len(given) > most and not function.repeats):
         raise InvalidInputError(
-            f"{name} takes {least if least == most else f'{least} to {most}'} arguments.",
+            f"{name} takes {_count(least, most)}.",
             found=str(len(given)),
             remedy="Correct the expression.",
         )

@@ -8,6 +8,7 @@ differently from call to call (``current_date``, ``rand``).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import lru_cache
 from itertools import pairwise
@@ -42,6 +43,8 @@ _Base: Any = Spark.Parser
 
 _PARSER_ERRORS = (SqlglotError, ArithmeticError, ValueError, LookupError, AttributeError, TypeError)
 """What comes out of the parser: on odd input also what it did not mean to raise."""
+_MISSING = re.compile(r"Required keyword: '\w+' missing for <class '[\w.]+'>")
+"""How the parser says that something ends too early, in the names of its own classes."""
 
 
 class _Dialect(Spark):
@@ -85,7 +88,7 @@ def _parsed(sql: str) -> exp.Expr:
     except _PARSER_ERRORS as error:
         raise InvalidInputError(
             "The expression is no SQL expression.",
-            found=str(error).split("\n", maxsplit=1)[0][:200],
+            found=_MISSING.sub("a part is missing", str(error).split("\n", maxsplit=1)[0])[:200],
             remedy="Correct it; Spark's dialect is expected.",
         ) from error
     except RecursionError:

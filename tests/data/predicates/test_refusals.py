@@ -97,7 +97,7 @@ def test_what_is_no_expression_is_refused(sql):
         ("s + 1 = 2", "needs a number"),
         ("m / 2 = 1", "needs a double"),
         ("m * m = 1", "can't be computed for these arguments"),
-        ("length(id, s) = 1", "length takes 1 arguments"),
+        ("length(id, s) = 1", "length takes 1 argument."),
         ("length(id) = 1", "needs a string or binary"),
         ("left(X'c3a9', 1) = 'x'", "left needs a string"),
         ("s LIKE s", "needs a constant string"),
