@@ -228,8 +228,10 @@ class FileList(Sequence[AddFile]):
         Raises:
             InvalidInputError: There is no such column.
         """
-        names = FILE_TYPES if columns is None else names_of("columns", columns)
-        return pa.Table.from_arrays([self.column(name) for name in names], names=list(names))
+        names = tuple(FILE_TYPES if columns is None else names_of("columns", columns))
+        blocks = list(self.blocks(names))
+        schema = pa.schema([(name, FILE_TYPES[name]) for name in names])
+        return pa.concat_tables([pa.Table.from_batches([], schema), *blocks])
 
     def filter(self, mask: pa.Array[Any] | Column) -> FileList:
         """The files for which ``mask``, one boolean for each, is true; null counts as false.

@@ -9,6 +9,7 @@ import pytest
 import streamlake as sl
 from streamlake import operations
 from streamlake.log import FileList, Log
+from streamlake.log.files import FILE_TYPES
 from streamlake.log.replay import MOST_LOOSE_ACTIONS, Replay
 from streamlake.protocol import AddFile, DeletionVector, RemoveFile
 from streamlake.storage import LocalStore, MemoryStore
@@ -228,3 +229,16 @@ def test_a_column_that_files_do_not_have_is_refused_with_those_that_they_have():
         with pytest.raises(sl.InvalidInputError, match="no column 'x'") as caught:
             ask("x")
         assert "path, partitionValues, size" in caught.value.found
+
+
+def test_columns_asked_for_together_are_read_in_one_pass(tmp_path, monkeypatch):
+    monkeypatch.setattr("streamlake.log.checkpoint.reader.WHOLE_FILE_BYTES", 100)
+    store = CountingStore(LocalStore(tmp_path))
+    files = table_with_checkpoint(store).snapshot().files()
+    store.requests.clear()
+    whole = files.to_arrow()
+    together = len(store.requests)
+    store.requests.clear()
+    apart = [files.column(name) for name in FILE_TYPES]
+    assert whole == pa.Table.from_arrays(apart, names=list(FILE_TYPES))
+    assert together < len(store.requests) / 3

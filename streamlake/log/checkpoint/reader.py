@@ -175,7 +175,8 @@ class ParquetPart:
         return pa.Table.from_arrays(columns, names=list(names))
 
     def _columns(self, action: str, names: Sequence[str]) -> list[str]:
-        return [f"{action}.{name}" for name in {"path": None, **dict.fromkeys(names)}]
+        """The leaves to read for columns; the key's where the file has none of them."""
+        return [f"{action}.{name}" for name in names or [KEY_MEMBERS[action]]]
 
     def _rows_of_block(self, group: int) -> int:
         """How many rows of a row group come to about BLOCK_BYTES."""
@@ -332,10 +333,19 @@ class ActionColumns:
             raise corrupt_checkpoint(self._unique_in, "parts that hold one file twice")
 
     def blocks(self, names: Iterable[str]) -> Iterator[pa.Table]:
-        """Columns in blocks of bounded size."""
+        """Columns in blocks of bounded size; those that are kept are not read again."""
         wanted = tuple(names)
+        kept = {name: self._held[name] for name in wanted if name in self._held}
+        unread = [name for name in wanted if name not in kept] or ["path"]
+        start = 0
         for part in self._parts:
-            yield from part.blocks(self._action, wanted, self._types)
+            for block in part.blocks(self._action, unread, self._types):
+                columns = [
+                    kept[name].slice(start, block.num_rows) if name in kept else block.column(name)
+                    for name in wanted
+                ]
+                start += block.num_rows
+                yield pa.Table.from_arrays(columns, names=list(wanted))
 
 
 def _has_typed(kind: Any) -> bool:  # noqa: ANN401 -- a StructType
