@@ -25,6 +25,7 @@ from streamlake.log.checkpoint.reader import corrupt_checkpoint
 from streamlake.log.head import DEFINING_ACTIONS, Definition, Head
 from streamlake.log.limits import Limits
 from streamlake.log.segment import list_log
+from streamlake.log.snapshot import read_whole
 from streamlake.log.times import utc_text
 from streamlake.protocol import (
     SIDECAR_DIR,
@@ -125,9 +126,10 @@ class LogCleaner:
     ) -> CleanUp:
         """Remove what the table's retention has passed, oldest first, up to the limits' bound.
 
-        One listing that ends at the cutoff. Where a checkpoint serves: the reading of its small
-        actions, a few requests to compare clocks, a listing of the sidecars, and one a file. Where
-        there are old sidecars, every checkpoint that stays is asked for those that it names.
+        One listing that ends at the cutoff. Where a checkpoint serves: the reading of all of it, if
+        anything lies before it, a few requests to compare clocks, a listing of the sidecars, and
+        one a file. Where there are old sidecars, every checkpoint that stays is asked for those
+        that it names.
 
         Args:
             newest: The table at its newest version.
@@ -186,18 +188,26 @@ class LogCleaner:
             first = _last_needed_by(meta.path)
             if first is not None:
                 old.append((first, meta))
-        serving = self._serving(checkpoints, newest)
+        oldest = min((first for first, _ in old), default=newest)
+        serving = self._serving(checkpoints, newest, oldest=oldest)
         if serving is None:
             return _Plan(None, ())
         return _Plan(serving, [meta for first, meta in old if first < serving])
 
-    def _serving(self, found: Mapping[CheckpointName, str], highest: int) -> int | None:
-        """The newest checkpoint up to a version that is complete and can be read."""
+    def _serving(
+        self, found: Mapping[CheckpointName, str], highest: int, *, oldest: int
+    ) -> int | None:
+        """The newest checkpoint up to a version that is complete and can be read.
+
+        Read to its end where there is anything to remove: it shall be all that is left.
+        """
         for version, paths in _complete(found):
             if version > highest:
                 continue
             try:
                 self._check_serves(paths)
+                if oldest < version:
+                    read_whole(self._store, version, paths, limits=self._limits)
             except TableError:
                 logger.warning("no use of checkpoint %s", paths[0], exc_info=True)
                 continue

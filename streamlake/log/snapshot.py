@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 import pyarrow as pa
 
@@ -14,7 +15,7 @@ from streamlake.log.checkpoint.columns import SMALL_ACTIONS
 from streamlake.log.checkpoint.compaction import read_compacted
 from streamlake.log.checkpoint.opening import open_checkpoint
 from streamlake.log.commit import read_commit
-from streamlake.log.files import FileList
+from streamlake.log.files import FILE_TYPES, FileList
 from streamlake.log.limits import Limits
 from streamlake.log.replay import Replay
 from streamlake.log.segment import LogSegment, find_segment
@@ -134,8 +135,12 @@ def replay_segment(
 
 def _check(store: ObjectStore, segment: LogSegment, replay: Replay) -> None:
     """Compare a state with its version checksum file, where there is one: one request."""
-    has_one = replay.version in segment.checksums
-    checksum = read_checksum(store, replay.version) if has_one else None
+    if replay.version in segment.checksums:
+        _compare(store, replay)
+
+
+def _compare(store: ObjectStore, replay: Replay) -> None:
+    checksum = read_checksum(store, replay.version)
     if checksum is None:
         return
     protocol, metadata = replay.checked()
@@ -144,6 +149,23 @@ def _check(store: ObjectStore, segment: LogSegment, replay: Replay) -> None:
         protocol=protocol, metadata=metadata, num_files=len(files), size_bytes=files.size_bytes
     )
     check_totals(checksum, totals, where=f"{store.url}, version {replay.version}")
+
+
+def read_whole(store: ObjectStore, version: int, paths: Sequence[str], *, limits: Limits) -> None:
+    """Read a checkpoint to its end, and compare it with its version checksum file.
+
+    For whoever is about to remove all else that leads to its version. Memory: as a snapshot.
+
+    Raises:
+        CorruptTableError: A part of it can't be read, or is contradicted.
+        LimitExceededError: It holds more than the limits allow.
+    """
+    found = open_checkpoint(store, paths, limits=limits)
+    replay = Replay(store.url, checkpoint=found, version=version)
+    replay.checked()
+    _compare(store, replay)
+    for _ in chain(replay.files().blocks(FILE_TYPES), replay.tombstone_blocks()):
+        pass
 
 
 def _reaches(segment: LogSegment, base: int) -> bool:

@@ -1,8 +1,12 @@
 """Log clean-up: what goes, what stays, in which order, and how much at a time."""
 
+import io
 import json
 import uuid
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import streamlake as sl
@@ -112,11 +116,45 @@ def test_a_checkpoint_that_cannot_be_read_does_not_count(damage):
     assert table.clean_log().first_version == 3
 
 
+def with_a_flipped_path(data: bytes) -> bytes:
+    """A checkpoint with a wrong byte among the paths of its files: all else can be read."""
+    metadata = pq.ParquetFile(io.BytesIO(data)).metadata
+    paths = [metadata.schema.column(i).path for i in range(len(metadata.schema))]
+    leaf = paths.index("add.path")
+    groups: list[Any] = [metadata.row_group(i).column(leaf) for i in range(metadata.num_row_groups)]
+    (chunk,) = [g for g in groups if g.statistics.null_count < g.num_values]
+    end = (chunk.dictionary_page_offset or chunk.data_page_offset) + chunk.total_compressed_size
+    return data[: end - 3] + bytes([data[end - 3] ^ 0xFF]) + data[end - 2 :]
+
+
+@pytest.mark.parametrize("has_checksum", [True, False])
+def test_what_a_checkpoint_damaged_among_its_files_stands_for_stays(has_checksum):
+    table = daily(10, checkpoints=(4,))
+    store = table.log.store
+    store.put(checkpoint_path(4), with_a_flipped_path(store.get(checkpoint_path(4))))
+    if not has_checksum:
+        store.delete(checksum_path(4))
+    fresh = sl.Table(Log(store, clock=table.log.clock))
+    assert fresh.clean_log().paths == ()
+    assert fresh.snapshot().to_arrow().num_rows == 9
+
+
+def test_what_a_checkpoint_that_its_checksum_contradicts_stands_for_stays():
+    table = daily(10, checkpoints=(3, 4))
+    store = table.log.store
+    other = daily(10, checkpoints=(4,), properties={**BY_HAND, "mine": "x"}).log.store
+    store.put(checkpoint_path(4), other.get(checkpoint_path(4)))
+    assert table.clean_log().first_version == 3
+    fresh = sl.Table(Log(store, clock=table.log.clock))
+    assert fresh.snapshot().to_arrow().num_rows == 9
+
+
 def put_v2(table: sl.Table, version: int, *sidecars: str) -> str:
     """A checkpoint that names sidecars, which hold its files; returns its path."""
     lines = table.log.store.get(commit_path(0)).splitlines()
     kept = [line for line in lines if line.startswith((b'{"protocol"', b'{"metaData"'))]
-    named = [{"path": name, "sizeInBytes": 1, "modificationTime": 0} for name in sidecars]
+    size = len(sidecar())
+    named = [{"path": name, "sizeInBytes": size, "modificationTime": 0} for name in sidecars]
     actions = [{"checkpointMetadata": {"version": version}}, *({"sidecar": n} for n in named)]
     path = f"_delta_log/{version:020d}.checkpoint.{uuid.UUID(int=version)}.json"
     text = b"\n".join([*kept, *(json.dumps(action).encode() for action in actions)])
@@ -126,7 +164,14 @@ def put_v2(table: sl.Table, version: int, *sidecars: str) -> str:
 
 def put_sidecars(table: sl.Table, *names: str) -> None:
     for name in names:
-        table.log.store.put(f"_delta_log/_sidecars/{name}", b"a sidecar")
+        table.log.store.put(f"_delta_log/_sidecars/{name}", sidecar())
+
+
+def sidecar() -> bytes:
+    """One that holds nothing."""
+    data = io.BytesIO()
+    pq.write_table(pa.table({"nothing": pa.nulls(0)}), data)
+    return data.getvalue()
 
 
 def sidecars_left(table: sl.Table) -> list[str]:
