@@ -32,6 +32,12 @@ Tabular: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader | ArrowStr
 """Data that a table takes: Arrow's own, or what exports Arrow (Polars, DuckDB, pandas)."""
 
 
+_CORRECT_THEM = "Rename, cast or drop those columns before writing; nothing was written."
+_LET_THEM_JOIN = (
+    "Rename or drop those columns before writing, or let them join the table with "
+    "merge_schema=True; nothing was written."
+)
+
 Fill: TypeAlias = Callable[[pa.Table], pa.Table]
 """Adds columns that data leave out."""
 
@@ -154,14 +160,18 @@ def check_fits(given: pa.Schema, schema: pa.Schema) -> None:
     known = set(schema.names)
     extra = [field for field in given if field.name not in known]
     if harm or extra:
-        raise _mismatch(schema_difference(schema, pa.schema(shown + extra)))
+        new = {field.name.lower() for field in extra} - {name.lower() for name in known}
+        raise _mismatch(
+            schema_difference(schema, pa.schema(shown + extra)),
+            remedy=_LET_THEM_JOIN if new and not harm else _CORRECT_THEM,
+        )
 
 
-def _mismatch(differences: list[str]) -> SchemaMismatchError:
+def _mismatch(differences: list[str], *, remedy: str = _CORRECT_THEM) -> SchemaMismatchError:
     return SchemaMismatchError(
         "The data's schema does not fit the table's.",
         found="; ".join(differences),
-        remedy="Rename, cast or drop those columns before writing; nothing was written.",
+        remedy=remedy,
     )
 
 

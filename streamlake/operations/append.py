@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from streamlake.arguments import check_type, items_of
 from streamlake.data import Stager, Tabular, arrow_form
+from streamlake.errors import InvalidInputError
 from streamlake.log import (
     CommitResult,
     Expectation,
@@ -98,7 +99,7 @@ def _append(
             operation_parameters=marked.parameters or _append_mode(writer),
             protocol=protocol,
             metadata=metadata,
-            adds=writer.stage(data),
+            adds=_staged(log, writer, data),
             markers=marked.markers,
             expect=marked.expect,
             read_version=head.version,
@@ -109,6 +110,14 @@ def _append(
             is_blind_append=True,
         )
     )
+
+
+def _staged(log: Log, writer: Stager, data: Tabular) -> tuple[AddFile, ...]:
+    try:
+        return writer.stage(data)
+    except InvalidInputError as error:
+        error.where = error.where or log.url
+        raise
 
 
 def commit_staged(

@@ -122,3 +122,11 @@ def test_rows_of_the_table_that_stand_in_the_way_are_told_as_such(table):
 
 def test_a_snapshot_shows_where_and_when(table):
     assert repr(table.snapshot()) == f"Snapshot({table.url!r}, version=1)"
+
+
+def test_columns_that_the_table_lacks_may_join_it(table):
+    with pytest.raises(sl.SchemaMismatchError, match="merge_schema=True") as caught:
+        table.append(ROWS.append_column("m", [[1]]))
+    assert caught.value.where == table.url
+    with pytest.raises(sl.SchemaMismatchError, match="cast or drop"):
+        table.append(ROWS.rename_columns(["N", "s"]))
