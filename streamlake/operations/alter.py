@@ -8,13 +8,18 @@ from typing import Any
 import msgspec
 
 from streamlake.arguments import names_of
-from streamlake.errors import ConcurrentTransactionError, InvalidInputError
+from streamlake.errors import (
+    ConcurrentTransactionError,
+    InvalidInputError,
+    UnsupportedFeatureError,
+)
 from streamlake.log import WHOLE_TABLE, CommitResult, Head, Log, Transaction
 from streamlake.operations.anew import anew
 from streamlake.operations.row_tracking import give_row_ids
 from streamlake.protocol import (
     DomainMetadata,
     Metadata,
+    Protocol,
     check_properties,
     check_writable,
     keeps_row_ids,
@@ -71,7 +76,7 @@ def change_metadata(
     )
     if after == before and protocol is None:
         return CommitResult(version=head.version, already_committed=True)
-    check_writable(protocol or head.protocol, after, where=log.url)
+    _check_supported(log, head, protocol or head.protocol, after)
     return log.commit(
         Transaction(
             operation=operation,
@@ -82,6 +87,15 @@ def change_metadata(
             reads=() if read_version is None else (WHOLE_TABLE,),
         )
     )
+
+
+def _check_supported(log: Log, head: Head, protocol: Protocol, after: Metadata) -> None:
+    try:
+        check_writable(protocol, after, where=log.url)
+    except UnsupportedFeatureError as error:
+        check_writable(head.protocol, head.metadata, where=log.url)  # else the change brings it
+        error.remedy = "Leave that out of the change, or make it by an engine that supports it."
+        raise
 
 
 def set_properties(log: Log, properties: Mapping[str, str]) -> CommitResult:

@@ -73,7 +73,7 @@ def add_columns(log: Log, fields: Fields, *, within: str | None = None) -> Commi
     for _, field in struct_fields(given):
         _check_plain(field)
     new = plain_columns(normalize_schema(given, any_name=mapped))
-    path = () if within is None else exact_path(schema, props.column_path(within))
+    path = () if within is None else _path(log, schema, within)
     added = [
         {"column": {"name": field.name, "type": type_to_json(field.type), "nullable": True}}
         for field in new
@@ -104,7 +104,7 @@ def rename_column(log: Log, column: str, name: str) -> CommitResult:
     schema = _schema(log, head)
     metadata = head.metadata
     _check_mapped(log, head, "renamed")
-    path = exact_path(schema, props.column_path(column))
+    path = _path(log, schema, column)
     _check_unreferenced(metadata, path, "renamed")
     renamed = with_new_name(schema, path, name)
     after = msgspec.structs.replace(
@@ -143,7 +143,7 @@ def drop_columns(log: Log, columns: Sequence[str]) -> CommitResult:
     configuration = metadata.configuration
     told = []
     for column in names_of("columns", columns):
-        path = exact_path(schema, props.column_path(column))
+        path = _path(log, schema, column)
         _check_unreferenced(metadata, path, "dropped")
         _check_no_key(log, head, path)
         schema = without_column(schema, path)
@@ -194,7 +194,7 @@ def alter_column(
     check_type("comment", comment, str, remedy='Give a text; "" for no comment.')
     head = log.refresh()
     schema = _schema(log, head)
-    path = exact_path(schema, props.column_path(column))
+    path = _path(log, schema, column)
     if type is not None:
         schema = _widened(log, head, schema, path, type)
     if default is not None:
@@ -232,6 +232,15 @@ def _given(fields: Fields) -> pa.Schema:
 
 def _schema(log: Log, head: Head) -> pa.Schema:
     return schema_from_json(head.metadata.schema_string, where=log.url)
+
+
+def _path(log: Log, schema: pa.Schema, column: str) -> Path:
+    """The column that a user means, in the case that the table has it in."""
+    try:
+        return exact_path(schema, props.column_path(column))
+    except InvalidInputError as error:
+        error.where = log.url
+        raise
 
 
 def _change(

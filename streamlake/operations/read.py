@@ -13,6 +13,7 @@ from streamlake.data.predicates import (
     matching_files,
     matching_rows,
 )
+from streamlake.errors import InvalidInputError
 from streamlake.log import FileList, Snapshot
 from streamlake.storage import ObjectStore
 
@@ -51,7 +52,11 @@ def read_rows(
         CorruptTableError: A data file is missing, torn or garbled.
     """
     table = table_columns(snapshot.protocol, snapshot.metadata, where=store.url)
-    schema = projected(table.schema, columns)
+    try:
+        schema = projected(table.schema, columns)
+    except InvalidInputError as error:
+        error.where = store.url
+        raise
     if where is None:
         tables = (read_file(store, add, table, columns=columns) for add in snapshot.files())
         return joined(tables, schema)

@@ -100,6 +100,23 @@ def test_a_constraint_that_can_not_be_is_told_as_the_users_own():
     assert caught.value.remedy.startswith("Correct it")
 
 
+def test_a_feature_that_a_change_would_bring_is_told_as_the_users_own(table):
+    with pytest.raises(sl.UnsupportedFeatureError, match="teleportation") as caught:
+        table.set_properties({"delta.feature.teleportation": "supported"})
+    assert caught.value.remedy.startswith("Leave that out")
+
+
+def test_the_table_that_lacks_a_column_is_told(table):
+    for ask in (
+        lambda: table.snapshot().to_arrow(columns=["x"]),
+        lambda: table.rename_column("x", "y"),
+        lambda: table.drop_columns(["x"]),
+    ):
+        with pytest.raises(sl.InvalidInputError, match="no column 'x'") as caught:
+            ask()
+        assert caught.value.where == table.url
+
+
 @pytest.mark.parametrize(
     "given",
     [pa.schema([("n", pa.string())]), pa.schema([("m", pa.int64()), ("N", pa.int64())])],
