@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 
 import pyarrow as pa
@@ -61,29 +61,35 @@ def load_state(
     limits: Limits,
     actions: Iterable[str] = SMALL_ACTIONS,
     with_files: bool = True,
+    to_the_end: bool = False,
 ) -> tuple[Replay, LogSegment]:
     """The state at ``version``, or at the newest one, and the files that it was read from.
 
     Of a checkpoint only ``actions`` and the paths of its files are decoded, for whoever needs no
     more; ``with_files=False`` leaves out the paths. A checkpoint that can't be read, or that leads
     to another state than a version checksum file says, is passed over for an earlier one, or for
-    the whole log, where every commit since is still there.
+    the whole log, where every commit since is still there. ``to_the_end`` reads all columns of a
+    checkpoint first, so that it is known to serve for more than what is decoded here.
 
     Raises:
         CorruptTableError: No way leads to the state.
     """
+    replay = partial(
+        replay_segment,
+        store,
+        limits=limits,
+        actions=actions,
+        with_files=with_files,
+        to_the_end=to_the_end,
+    )
     segment = find_segment(store, version, limits=limits)
     try:
-        return replay_segment(
-            store, segment, limits=limits, actions=actions, with_files=with_files
-        ), segment
+        return replay(segment), segment
     except (CorruptTableError, LogTruncatedError):  # damaged, or cleaned up meanwhile
         whole = find_segment(store, version, hinted=False, limits=limits)
         if whole == segment:
             raise
-        return replay_segment(
-            store, whole, limits=limits, actions=actions, with_files=with_files
-        ), whole
+        return replay(whole), whole
 
 
 def replay_segment(
@@ -93,6 +99,7 @@ def replay_segment(
     limits: Limits,
     actions: Iterable[str] = SMALL_ACTIONS,
     with_files: bool = True,
+    to_the_end: bool = False,
 ) -> Replay:
     """The state at the segment's version: a checkpoint and the commits after it.
 
@@ -113,6 +120,8 @@ def replay_segment(
                 replay.files()
                 if segment.version not in segment.checksums:
                     _check(store, segment, replay)
+            if to_the_end:
+                _read_to_the_end(replay)
         except (CorruptTableError, LogTruncatedError) as error:
             failure = failure or error
             continue
@@ -164,6 +173,10 @@ def read_whole(store: ObjectStore, version: int, paths: Sequence[str], *, limits
     replay = Replay(store.url, checkpoint=found, version=version)
     replay.checked()
     _compare(store, replay)
+    _read_to_the_end(replay)
+
+
+def _read_to_the_end(replay: Replay) -> None:
     for _ in chain(replay.files().blocks(FILE_TYPES), replay.tombstone_blocks()):
         pass
 

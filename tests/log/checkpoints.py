@@ -123,3 +123,15 @@ def _with_rows(rows: pa.Table, *actions: Sequence[Action]) -> pa.Table:
         told: Any = pa.array(msgspec.to_builtins(list(values)), kind)
         rows = pa.concat_tables([rows, pa.table({name: told})], promote_options="default")
     return rows
+
+
+def flipped(data: bytes, leaf: str) -> bytes:
+    """A checkpoint with a wrong byte in one column, as "add.path": all else can be read."""
+    metadata = pq.ParquetFile(pa.BufferReader(data)).metadata
+    place = [metadata.schema.column(i).path for i in range(len(metadata.schema))].index(leaf)
+    chunks: list[Any] = [
+        metadata.row_group(group).column(place) for group in range(metadata.num_row_groups)
+    ]
+    (chunk,) = [chunk for chunk in chunks if chunk.statistics.null_count < chunk.num_values]
+    end = (chunk.dictionary_page_offset or chunk.data_page_offset) + chunk.total_compressed_size
+    return data[: end - 3] + bytes([data[end - 3] ^ 0xFF]) + data[end - 2 :]

@@ -2,10 +2,13 @@
 
 import random
 
+import pyarrow as pa
 import pytest
 
 import streamlake as sl
+from log.checkpoints import flipped
 from streamlake.log import Log
+from streamlake.protocol import checkpoint_path, commit_path
 from streamlake.storage import ObjectStore
 from streamlake.testing import ManualClock, TableBuilder
 
@@ -63,3 +66,16 @@ def test_no_damage_goes_unnoticed(form, needs_checkpoint):
     assert refusals or not needs_checkpoint
     for path, told in refusals:
         assert path in told.where or "_sidecars" in told.where or "checksum" in str(told)
+
+
+@pytest.mark.parametrize("leaf", ["add.path", "add.stats", "add.modificationTime", "remove.path"])
+def test_damage_to_any_column_does_not_keep_the_next_checkpoint_from_being_written(leaf):
+    store = TableBuilder().append(times=4).remove(0).checkpoint().write()
+    path = checkpoint_path(5)
+    store.put(path, flipped(store.get(path), leaf))
+    table = sl.Table(Log(store))
+    table.append(pa.table({"n": [7]}))
+    assert table.checkpoint() == 6
+    for version in range(6):
+        store.delete(commit_path(version))
+    assert state(store)[3] == ["1", "2", "3", "7"]

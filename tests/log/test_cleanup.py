@@ -3,13 +3,13 @@
 import io
 import json
 import uuid
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import streamlake as sl
+from log.checkpoints import flipped
 from log.cleaning import (
     BY_HAND,
     DAY_S,
@@ -116,22 +116,11 @@ def test_a_checkpoint_that_cannot_be_read_does_not_count(damage):
     assert table.clean_log().first_version == 3
 
 
-def with_a_flipped_path(data: bytes) -> bytes:
-    """A checkpoint with a wrong byte among the paths of its files: all else can be read."""
-    metadata = pq.ParquetFile(io.BytesIO(data)).metadata
-    paths = [metadata.schema.column(i).path for i in range(len(metadata.schema))]
-    leaf = paths.index("add.path")
-    groups: list[Any] = [metadata.row_group(i).column(leaf) for i in range(metadata.num_row_groups)]
-    (chunk,) = [g for g in groups if g.statistics.null_count < g.num_values]
-    end = (chunk.dictionary_page_offset or chunk.data_page_offset) + chunk.total_compressed_size
-    return data[: end - 3] + bytes([data[end - 3] ^ 0xFF]) + data[end - 2 :]
-
-
 @pytest.mark.parametrize("has_checksum", [True, False])
 def test_what_a_checkpoint_damaged_among_its_files_stands_for_stays(has_checksum):
     table = daily(10, checkpoints=(4,))
     store = table.log.store
-    store.put(checkpoint_path(4), with_a_flipped_path(store.get(checkpoint_path(4))))
+    store.put(checkpoint_path(4), flipped(store.get(checkpoint_path(4)), "add.path"))
     if not has_checksum:
         store.delete(checksum_path(4))
     fresh = sl.Table(Log(store, clock=table.log.clock))

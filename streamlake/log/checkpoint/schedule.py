@@ -6,6 +6,7 @@ import logging
 import threading
 
 from streamlake.clock import Clock
+from streamlake.errors import CorruptTableError
 from streamlake.log.checkpoint.hint import hinted_version
 from streamlake.log.checkpoint.policy import interval_of, retried_from
 from streamlake.log.checkpoint.writer import write_checkpoint
@@ -74,4 +75,9 @@ class Checkpointing:
         check_writable(*state.checked(), where=self._store.url)
         if state.base_version == version:  # a reader may be at it, and it says the same
             return
-        write_checkpoint(self._store, state, clock=self._clock)
+        try:
+            write_checkpoint(self._store, state, clock=self._clock)
+        except CorruptTableError:  # in a column of the one before that only a checkpoint reads
+            logger.warning("another way to %s at %d", self._store.url, version, exc_info=True)
+            state, _ = load_state(self._store, version, limits=self._limits, to_the_end=True)
+            write_checkpoint(self._store, state, clock=self._clock)
