@@ -68,6 +68,8 @@ def append(
     """
     if txn_version is not None and (app_id is None or batch_rows is not None):
         raise typer.BadParameter("--txn-version needs --app-id and rules out --batch-rows.")
+    if app_id is not None and not app_id.strip():
+        raise typer.BadParameter("--app-id needs a name.")
     options = key_values(storage_option, option="--storage-option")
     with ExitStack() as opened:
         first = opened.enter_context(open_input(files[0], format_))

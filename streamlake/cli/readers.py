@@ -97,7 +97,8 @@ def open_input(name: str, given: InputFormat | None) -> Iterator[Input]:
         raise InvalidInputError(
             "The suffix does not say what the file holds.",
             where=name,
-            remedy="Give --format jsonl, csv or parquet.",
+            found=f"known: {', '.join(_SUFFIXES)}",
+            remedy="Name the file with one of these; `streamlake append` also takes --format.",
         )
     try:
         stream = Path(name).open("rb")  # noqa: SIM115 - closed below

@@ -55,6 +55,10 @@ def test_an_input_shorter_than_what_was_appended_of_it_is_told(cli, orders):
     assert "1 rows; the table has 2" in done.err
 
 
+def test_an_app_id_is_not_empty(cli, orders):
+    cli("append", orders.url, "-", "--app-id", "", stdin=b"", code=2)
+
+
 def test_the_same_marker_again_is_skipped(cli, orders):
     marker = ("--app-id", "job", "--txn-version", 7)
     cli("append", orders.url, "-", *marker, stdin='{"id":1}')

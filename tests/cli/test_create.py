@@ -54,6 +54,12 @@ def test_columns_that_make_no_sense_are_told(cli, tmp_path):
     assert not (tmp_path / "t").exists()
 
 
+def test_a_file_of_unknown_suffix_is_told_those_that_are_known(cli, tmp_path):
+    (tmp_path / "orders.txt").write_text("{}")
+    done = cli("create", tmp_path / "t", "--like", tmp_path / "orders.txt", code=1)
+    assert ".ndjson" in done.err
+
+
 def test_columns_must_come_from_one_place(cli, tmp_path):
     cli("create", tmp_path / "t", code=2)
     cli("create", tmp_path / "t", "--schema", "a long", "--like", "x.csv", code=2)

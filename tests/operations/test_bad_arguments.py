@@ -106,6 +106,14 @@ def test_a_feature_that_a_change_would_bring_is_told_as_the_users_own(table):
     assert caught.value.remedy.startswith("Leave that out")
 
 
+def test_what_is_inside_of_an_array_has_no_name(table):
+    table.add_columns([pa.field("tags", pa.list_(pa.string()))])
+    with pytest.raises(sl.InvalidInputError, match="type of the whole column"):
+        table.rename_column("tags.element", "tag")
+    with pytest.raises(sl.InvalidInputError, match="other types have no fields"):
+        table.add_columns([pa.field("m", pa.int64())], within="n")
+
+
 def test_the_table_that_lacks_a_column_is_told(table):
     for ask in (
         lambda: table.snapshot().to_arrow(columns=["x"]),

@@ -203,10 +203,14 @@ def _edited_type(
 
 
 def _nothing_inside(kind: pa.DataType, whole: Path) -> InvalidInputError:
+    remedy = "Name a struct: other types have no fields."
+    if isinstance(kind, pa.ListType | pa.MapType):
+        remedy = (
+            "An element, a key or a value has no name; it changes with the type of the whole "
+            "column. Structs in them are reached by `element`, `key` or `value`."
+        )
     return InvalidInputError(
-        f"There are no fields inside of {dotted(whole)!r}.",
-        found=str(kind),
-        remedy="Go on from an array by `element`, from a map by `key` or `value`.",
+        f"There are no fields inside of {dotted(whole)!r}.", found=str(kind), remedy=remedy
     )
 
 
