@@ -43,6 +43,16 @@ def test_every_kind_gives_the_table(kind, sidecars):
     assert snapshot.txn_version("app") == 7
 
 
+def test_one_in_json_that_says_two_things_of_a_file_is_passed_over():
+    store = SIX.write()
+    path = v2(store, 7, kind="json", sidecars=0)
+    lines = store.get(path).splitlines(keepends=True)
+    store.put(path, b"".join([*lines, *(line for line in lines if line.startswith(b'{"add"'))]))
+    assert sorted(str(n) for n in read(store)) == [str(n) for n in ALL]
+    with pytest.raises(sl.CorruptTableError, match="two actions of file"):
+        read(without_commits(store))
+
+
 def test_opening_a_table_reads_no_sidecar():
     store = SIX.write()
     v2(store, 7, kind="json", sidecars=3)

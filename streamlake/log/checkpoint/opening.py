@@ -196,7 +196,7 @@ class _JsonPart:
     """A V2 checkpoint in JSON; one request.
 
     Raises:
-        CorruptTableError: It is missing, torn or garbled.
+        CorruptTableError: It is missing, torn or garbled, or says two things of one file.
         LimitExceededError: It is larger than a commit file may be.
     """
 
@@ -217,6 +217,9 @@ class _JsonPart:
             self._actions = decode_actions(data)
         except msgspec.DecodeError as error:
             raise corrupt_checkpoint(where, str(error)) from error
+        twice = said_twice(self._actions, root_url=store.url)
+        if twice is not None:
+            raise corrupt_checkpoint(where, twice)
 
     @property
     def num_rows(self) -> int:
